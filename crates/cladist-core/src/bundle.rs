@@ -1,0 +1,244 @@
+//! Folders that are either whole or absent: written beside their place, checksummed, then moved in.
+//!
+//! Used for model bundles and checkpoints. `MANIFEST.json` lists every file with its size and BLAKE3 hash and is
+//! written last; a folder without a valid manifest is not a bundle.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// The name of the list of files.
+pub const MANIFEST: &str = "MANIFEST.json";
+const FORMAT: &str = "cladist";
+const VERSION: u32 = 1;
+
+/// Why a folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BundleError {
+    /// No manifest: not ours, or never finished.
+    #[error("`{}` is not a cladist {kind}: it has no {MANIFEST}", path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// What was expected.
+        kind: String,
+    },
+    /// A manifest that does not parse or speaks of something else.
+    #[error("`{}` is not the manifest of a cladist {kind}: {reason}", path.display())]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What was expected.
+        kind: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file of the manifest is gone.
+    #[error("`{}` is missing", .0.display())]
+    Missing(PathBuf),
+    /// A file is shorter or longer than the manifest says.
+    #[error("`{}` is damaged: {actual} bytes instead of {expected}", path.display())]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// Bytes by the manifest.
+        expected: u64,
+        /// Bytes on disk.
+        actual: u64,
+    },
+    /// A file's content changed.
+    #[error("`{}` is damaged: its checksum does not match {MANIFEST}", .0.display())]
+    Checksum(PathBuf),
+    /// A file whose bytes are as written but that this program does not understand.
+    #[error("`{}` cannot be used: {reason}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The place is taken.
+    #[error("`{}` already exists and is not empty", .0.display())]
+    Exists(PathBuf),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    size: u64,
+    blake3: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    version: u32,
+    kind: String,
+    files: BTreeMap<String, Entry>,
+}
+
+/// A bundle being written. Dropped before [`Writer::finish`], it leaves nothing.
+#[derive(Debug)]
+pub struct Writer {
+    target: PathBuf,
+    draft: PathBuf,
+    kind: String,
+}
+
+impl Writer {
+    /// Starts a bundle that will stand at `target`, replacing what is there only when it is finished.
+    pub fn create(target: &Path, kind: &str) -> Result<Self> {
+        let parent = parent_of(target);
+        fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
+        let draft = sibling(target, "draft");
+        fs::create_dir(&draft).map_err(Error::io("create", &draft))?;
+        Ok(Self { target: target.to_owned(), draft, kind: kind.to_owned() })
+    }
+
+    /// Where a file of the bundle is to be written.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.draft.join(name)
+    }
+
+    /// Writes a whole file.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path(name);
+        fs::write(&path, bytes).map_err(Error::io("write", &path))
+    }
+
+    /// Checksums and syncs every file, writes the manifest and moves the folder into place.
+    pub fn finish(self) -> Result<()> {
+        let mut files = BTreeMap::new();
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.draft).map_err(Error::io("read", &self.draft))? {
+            let entry = entry.map_err(Error::io("read", &self.draft))?;
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+        for name in names {
+            let path = self.path(&name);
+            File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io("sync", &path))?;
+            files.insert(name, fingerprint(&path)?);
+        }
+        let manifest =
+            Manifest { format: FORMAT.to_owned(), version: VERSION, kind: self.kind.clone(), files };
+        let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
+        let path = self.path(MANIFEST);
+        fs::write(&path, json)
+            .and_then(|()| File::open(&path)?.sync_all())
+            .map_err(Error::io("write", &path))?;
+        sync_dir(&self.draft);
+        let old = sibling(&self.target, "old");
+        let replaced = fs::symlink_metadata(&self.target).is_ok();
+        if replaced {
+            fs::rename(&self.target, &old).map_err(Error::io("replace", &self.target))?;
+        }
+        if let Err(source) = fs::rename(&self.draft, &self.target) {
+            if replaced {
+                // Put the old one back: better than none.
+                let _ = fs::rename(&old, &self.target);
+            }
+            return Err(Error::io("create", &self.target)(source));
+        }
+        sync_dir(parent_of(&self.target));
+        if replaced {
+            let _ = fs::remove_dir_all(&old);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.draft);
+    }
+}
+
+/// Checks every file of a bundle against its manifest; afterwards its files can be trusted to be as written.
+pub fn verify(folder: &Path, kind: &str) -> Result<()> {
+    let path = folder.join(MANIFEST);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {
+            return Err(BundleError::Foreign { path: folder.to_owned(), kind: kind.to_owned() }.into());
+        }
+        Err(source) => return Err(Error::io("read", &path)(source)),
+    };
+    let refuse = |reason: String| BundleError::Manifest { path: path.clone(), kind: kind.to_owned(), reason };
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
+    if manifest.format != FORMAT || manifest.kind != kind {
+        return Err(refuse(format!("it describes a `{} {}`", manifest.format, manifest.kind)).into());
+    }
+    if manifest.version > VERSION {
+        return Err(refuse(format!("version {} needs a newer cladist", manifest.version)).into());
+    }
+    for (name, expected) in &manifest.files {
+        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if !plain {
+            return Err(refuse(format!("`{name}` is not the name of a file in the folder")).into());
+        }
+        let path = folder.join(name);
+        let size = match fs::metadata(&path) {
+            Ok(metadata) => metadata.len(),
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
+                return Err(BundleError::Missing(path).into());
+            }
+            Err(source) => return Err(Error::io("read", &path)(source)),
+        };
+        if size != expected.size {
+            return Err(BundleError::Size { path, expected: expected.size, actual: size }.into());
+        }
+        if fingerprint(&path)?.blake3 != expected.blake3 {
+            return Err(BundleError::Checksum(path).into());
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file so that it is either the old or the new one, never half of it.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let draft = sibling(path, "draft");
+    let written = fs::write(&draft, bytes)
+        .and_then(|()| File::open(&draft)?.sync_all())
+        .and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written.map_err(Error::io("write", path))
+}
+
+fn fingerprint(path: &Path) -> Result<Entry> {
+    let mut file = File::open(path).map_err(Error::io("read", path))?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut size = 0;
+    loop {
+        let n = file.read(&mut buffer).map_err(Error::io("read", path))?;
+        if n == 0 {
+            break;
+        }
+        size += n as u64;
+        hasher.update(&buffer[..n]);
+    }
+    Ok(Entry { size, blake3: hasher.finalize().to_hex().to_string() })
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A hidden name beside `path` that no other process uses.
+fn sibling(path: &Path, what: &str) -> PathBuf {
+    let name = path.file_name().map_or_else(|| "bundle".into(), |name| name.to_string_lossy());
+    parent_of(path).join(format!(".{name}.{what}-{}", std::process::id()))
+}
+
+fn sync_dir(path: &Path) {
+    // Some file systems cannot sync a folder; the rename is then as durable as they make it.
+    let _ = File::open(path).and_then(|folder| folder.sync_all());
+}

@@ -1,0 +1,22 @@
+//! Everything of Cladist that is not a tensor: corpora, taxonomies, scores, decoding, metrics and linear models.
+//!
+//! The flow is documents → scores → decoded label sets → metrics. [`Taxonomy`] is built once from whatever
+//! format a vocabulary comes in; every classifier returns [`Scores`]; decoding and metrics know nothing else.
+
+pub mod bundle;
+pub mod classifier;
+pub mod document;
+pub mod error;
+pub mod files;
+pub mod job;
+pub mod label_counts;
+pub mod scores;
+pub mod taxonomy;
+
+pub use classifier::{Classifier, Request};
+pub use document::Document;
+pub use error::{Error, Result};
+pub use job::{Cancel, Job, Progress};
+pub use label_counts::LabelCounts;
+pub use scores::Scores;
+pub use taxonomy::{LabelId, LabelSet, Taxonomy};

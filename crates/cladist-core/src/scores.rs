@@ -1,0 +1,116 @@
+//! [`Scores`]: what every classifier returns.
+
+use std::cmp::Ordering;
+
+use crate::taxonomy::LabelId;
+
+/// Sparse scores of documents: for each document the labels that got one, best first.
+///
+/// Scores are probabilities in `[0, 1]`. A label that is absent from a row was not scored: metrics rank it after
+/// every scored label and decoding never chooses it. Rows are ordered by descending score, ties by ascending
+/// label, so that every ranking is deterministic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scores {
+    entries: Vec<(LabelId, f32)>,
+    ends: Vec<usize>,
+}
+
+impl Default for Scores {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Scores {
+    /// Scores of no document.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { entries: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Appends a document's scores, given in any order. NaN counts as 0.
+    pub fn push_row(&mut self, mut row: Vec<(LabelId, f32)>) {
+        for (_, score) in &mut row {
+            if score.is_nan() {
+                *score = 0.0;
+            }
+        }
+        row.sort_unstable_by(by_rank);
+        self.entries.extend_from_slice(&row);
+        self.ends.push(self.entries.len());
+    }
+
+    /// Collects rows given in any order.
+    pub fn from_rows(rows: impl IntoIterator<Item = Vec<(LabelId, f32)>>) -> Self {
+        let mut scores = Self::new();
+        for row in rows {
+            scores.push_row(row);
+        }
+        scores
+    }
+
+    /// Appends another batch of documents.
+    pub fn append(&mut self, other: Self) {
+        let shift = self.entries.len();
+        self.entries.extend(other.entries);
+        self.ends.extend(other.ends.iter().map(|end| end + shift));
+    }
+
+    /// The number of documents.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no document.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The scored labels of a document, best first.
+    ///
+    /// # Panics
+    /// If `document` is not below [`Scores::len`].
+    #[must_use]
+    pub fn row(&self, document: usize) -> &[(LabelId, f32)] {
+        let start = if document == 0 { 0 } else { self.ends[document - 1] };
+        &self.entries[start..self.ends[document]]
+    }
+
+    /// All rows in document order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[(LabelId, f32)]> + Clone {
+        (0..self.len()).map(|document| self.row(document))
+    }
+
+    /// Replaces each score by `f(label, score)` and restores the order of the rows.
+    #[must_use]
+    pub fn map(mut self, f: impl Fn(LabelId, f32) -> f32) -> Self {
+        let mut start = 0;
+        for &end in &self.ends {
+            let row = &mut self.entries[start..end];
+            for (label, score) in row.iter_mut() {
+                *score = f(*label, *score);
+            }
+            row.sort_unstable_by(by_rank);
+            start = end;
+        }
+        self
+    }
+}
+
+/// Rank order: higher score first, then the smaller label.
+#[must_use]
+pub fn by_rank(a: &(LabelId, f32), b: &(LabelId, f32)) -> Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+}
+
+/// Keeps the `k` best entries of an unordered row, in any order, in linear time.
+pub fn keep_top(row: &mut Vec<(LabelId, f32)>, k: usize) {
+    if k < row.len() {
+        if k > 0 {
+            row.select_nth_unstable_by(k - 1, by_rank);
+        }
+        row.truncate(k);
+    }
+}
