@@ -1,1 +1,5 @@
-fn main() {}
+//! The `cladist` program: a doorway to [`cladist::run`].
+
+fn main() -> std::process::ExitCode {
+    cladist::main()
+}

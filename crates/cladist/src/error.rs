@@ -1,0 +1,72 @@
+//! What can be wrong with a command line or a configuration, and which exit code says so.
+
+use std::path::PathBuf;
+
+/// Settings that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not TOML.
+    #[error("`{}` is not valid TOML: {reason}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// The parser's words.
+        reason: String,
+    },
+    /// A `--set` without `=`.
+    #[error("`--set {0}` has no value\nhint: write `--set key=value`, such as `--set train.seed=7`")]
+    Argument(String),
+    /// A key with an empty part.
+    #[error("`{0}` is not the name of a setting")]
+    Key(String),
+    /// A key below something that is not a section.
+    #[error("`{key}` cannot be set: what stands above it is a value, not a section")]
+    NotASection {
+        /// The key.
+        key: String,
+    },
+    /// A value or key that the head's settings do not have.
+    #[error("unusable setting: {0}\nhint: `--print-config` shows every setting of the head")]
+    Refused(String),
+    /// A head that is not in the table.
+    #[error("unknown head `{name}`\nhint: one of {known}")]
+    UnknownHead {
+        /// As typed.
+        name: String,
+        /// All heads.
+        known: String,
+    },
+    /// A choice that is not in a table.
+    #[error("unknown {what} `{name}`\nhint: one of {known}")]
+    UnknownChoice {
+        /// What was chosen: `corpus format`, …
+        what: &'static str,
+        /// As typed.
+        name: String,
+        /// All choices.
+        known: String,
+    },
+    /// A flag that only makes sense with another.
+    #[error("{0}")]
+    Missing(String),
+    /// A place that is taken.
+    #[error("`{}` already exists\nhint: choose another place, or pass `--overwrite`", .0.display())]
+    Exists(PathBuf),
+}
+
+/// The exit code of an error: the first cause that has one decides.
+#[must_use]
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    for cause in error.chain() {
+        if let Some(core) = cause.downcast_ref::<cladist_core::Error>() {
+            return core.exit_code();
+        }
+        if cause.downcast_ref::<ConfigError>().is_some() {
+            return 78;
+        }
+        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+            return if io.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 74 };
+        }
+    }
+    70
+}

@@ -1,0 +1,58 @@
+//! The command line of Cladist. [`run`] is the program; everything in it can be tested without a process.
+
+pub mod args;
+pub mod commands;
+pub mod demo;
+pub mod error;
+pub mod output;
+pub mod progress;
+pub mod session;
+pub mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::output::Output;
+use crate::session::Session;
+
+/// Parses the command line, runs it and turns the outcome into an exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let session = Session::new(&cli.global);
+    session.install_signals();
+    let outcome = run(cli, &session);
+    session.bars.clear();
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let code = error::exit_code(&error);
+            if code != 0 {
+                Output::new(false).error(&error);
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Runs a parsed command line.
+pub fn run(cli: Cli, session: &Session) -> anyhow::Result<()> {
+    if let Some(n) = cli.global.threads {
+        // Fails only if the pool exists already, as in tests.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(n).build_global();
+    }
+    match cli.command {
+        Command::Train(args) => commands::train::run(&args, session),
+        Command::Evaluate(args) => commands::evaluate::run(&args, session),
+        Command::Predict(args) => commands::predict::run(&args, session),
+        Command::Compare(args) => commands::compare::run(&args, session),
+        Command::Data(command) => commands::data::run(&command, session),
+        Command::Taxonomy(command) => commands::taxonomy::run(&command, session),
+        Command::Demo(args) => commands::demo::run(&args, session),
+        Command::Heads(args) => commands::heads::run(&args, session),
+        Command::Metrics(args) => commands::metrics::run(&args, session),
+        Command::Completions { shell } => commands::completions::run(shell),
+    }
+}
