@@ -33,6 +33,12 @@ impl Packed {
         self.n
     }
 
+    /// Counts the zeros of the last panel as columns, so that no tile is partial; the output must be as wide.
+    pub(crate) fn pad_columns(&mut self) -> usize {
+        self.n = self.n.next_multiple_of(self.width);
+        self.n
+    }
+
     fn reset(&mut self, k: usize, n: usize) {
         self.width = panel_width();
         (self.k, self.n) = (k, n);
@@ -163,8 +169,7 @@ pub fn product<E: Fn(usize, &mut [f32]) + Sync>(
     let rows = dispatch(BlockRows);
     let block = |(number, block): (usize, &mut [f32])| {
         let first = number * rows;
-        let view = Rows { a: &a[first * a_stride..], a_stride, b, c: block, start };
-        dispatch(view);
+        product_here(&a[first * a_stride..], a_stride, b, block, n, start);
         epilogue(first, block);
     };
     if m <= rows {
@@ -174,9 +179,34 @@ pub fn product<E: Fn(usize, &mut [f32]) + Sync>(
     }
 }
 
-/// One block of rows on this thread, without an epilogue.
-pub(crate) fn product_here(a: &[f32], a_stride: usize, b: &Packed, c: &mut [f32], start: Start<'_>) {
-    dispatch(Rows { a, a_stride, b, c, start });
+/// A product on this thread, without an epilogue, into rows that are `c_stride` values apart.
+pub(crate) fn product_here(
+    a: &[f32],
+    a_stride: usize,
+    b: &Packed,
+    c: &mut [f32],
+    c_stride: usize,
+    start: Start<'_>,
+) {
+    let m = c.len().div_ceil(c_stride);
+    assert!(m == 0 || (c.len() >= (m - 1) * c_stride + b.n && a.len() >= (m - 1) * a_stride + b.k));
+    dispatch(Rows { m, a, a_stride, b, c, c_stride, start });
+}
+
+/// [`outer_product`] on this thread; `packed` is scratch space.
+pub(crate) fn outer_product_here(
+    y: &[f32],
+    (y_stride, n): (usize, usize),
+    x: &[f32],
+    (x_stride, k): (usize, usize),
+    tokens: usize,
+    c: &mut [f32],
+    packed: &mut Packed,
+) {
+    assert!(c.len() == n * k && tokens > 0);
+    assert!(y.len() >= (tokens - 1) * y_stride + n && x.len() >= (tokens - 1) * x_stride + k);
+    packed.pack(x, tokens, k, x_stride);
+    dispatch(Strip { y, y_stride, depth: tokens, b: packed, c });
 }
 
 struct BlockRows;
@@ -189,10 +219,12 @@ impl Kernel for BlockRows {
 }
 
 struct Rows<'a> {
+    m: usize,
     a: &'a [f32],
     a_stride: usize,
     b: &'a Packed,
     c: &'a mut [f32],
+    c_stride: usize,
     start: Start<'a>,
 }
 
@@ -200,9 +232,8 @@ impl Kernel for Rows<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Self { a, a_stride, b, c, start } = self;
+        let Self { m, a, a_stride, b, c, c_stride, start } = self;
         let (k, n, width) = (b.k, b.n, b.width);
-        let m = c.len() / n;
         for depth in (0..k.max(1)).step_by(DEPTH) {
             let depths = DEPTH.min(k - depth);
             for (panel, column) in (0..n).step_by(width).enumerate() {
@@ -223,8 +254,8 @@ impl Kernel for Rows<'_> {
                     // SAFETY: rows, columns and depths were cut to what the slices hold.
                     unsafe {
                         let a = a.as_ptr().add(row * a_stride + depth);
-                        let c = c.as_mut_ptr().add(row * n + column);
-                        tile_of::<S>(rows, columns, depths, (a, a_stride, 1), b.as_ptr(), (c, n), from);
+                        let c = c.as_mut_ptr().add(row * c_stride + column);
+                        tile_of::<S>(rows, columns, depths, (a, a_stride, 1), b.as_ptr(), (c, c_stride), from);
                     }
                     row += rows;
                 }

@@ -1,0 +1,124 @@
+//! GELU in its exact form, x·Φ(x), over slices.
+
+use crate::math::normal;
+use crate::simd::{Kernel, Simd, dispatch};
+
+/// `y = gelu(x)`.
+pub fn gelu(x: &[f32], y: &mut [f32]) {
+    assert_eq!(x.len(), y.len());
+    dispatch(Forward { x, y });
+}
+
+struct Forward<'a> {
+    x: &'a [f32],
+    y: &'a mut [f32],
+}
+
+impl Kernel for Forward<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let mut x = self.x.chunks_exact(S::LANES);
+        let mut y = self.y.chunks_exact_mut(S::LANES);
+        for (x, y) in x.by_ref().zip(y.by_ref()) {
+            // SAFETY: both chunks hold a register.
+            unsafe {
+                let v = S::load(x.as_ptr());
+                let (cdf, _) = normal::<S>(v);
+                S::store(y.as_mut_ptr(), S::mul(v, cdf));
+            }
+        }
+        for (&x, y) in x.remainder().iter().zip(y.into_remainder()) {
+            // SAFETY: a register filled with one value.
+            *y = unsafe {
+                let (cdf, _) = normal::<S>(S::splat(x));
+                x * S::sum(cdf) / S::LANES as f32
+            };
+        }
+    }
+}
+
+/// `y = gelu(x)` and `d *= gelu'(x)`, where gelu' = Φ + x·φ: what backward needs of a stored pre-activation.
+pub fn gelu_backward(x: &[f32], y: &mut [f32], d: &mut [f32]) {
+    assert!(x.len() == y.len() && x.len() == d.len());
+    dispatch(Backward { x, y, d });
+}
+
+struct Backward<'a> {
+    x: &'a [f32],
+    y: &'a mut [f32],
+    d: &'a mut [f32],
+}
+
+impl Kernel for Backward<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let lanes = S::LANES;
+        let whole = self.x.len() / lanes * lanes;
+        for i in (0..whole).step_by(lanes) {
+            // SAFETY: i + LANES is within all three slices.
+            unsafe {
+                let v = S::load(self.x.as_ptr().add(i));
+                let (cdf, density) = normal::<S>(v);
+                S::store(self.y.as_mut_ptr().add(i), S::mul(v, cdf));
+                let slope = S::fma(v, density, cdf);
+                let d = self.d.as_mut_ptr().add(i);
+                S::store(d, S::mul(S::load(d), slope));
+            }
+        }
+        for i in whole..self.x.len() {
+            let x = self.x[i];
+            // SAFETY: registers filled with one value.
+            let (cdf, density) = unsafe {
+                let (cdf, density) = normal::<S>(S::splat(x));
+                (S::sum(cdf) / lanes as f32, S::sum(density) / lanes as f32)
+            };
+            self.y[i] = x * cdf;
+            self.d[i] *= cdf + x * density;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// erf by its series and continued fraction, in f64.
+    fn erf(x: f64) -> f64 {
+        let z = x.abs();
+        let value = if z < 3.0 {
+            let (mut sum, mut term, mut n) = (z, z, 0.0);
+            while term.abs() > 1e-17 {
+                n += 1.0;
+                term *= -z * z / n;
+                sum += term / (2.0 * n + 1.0);
+            }
+            sum * 2.0 / std::f64::consts::PI.sqrt()
+        } else {
+            let mut fraction = 0.0;
+            for n in (1..60).rev() {
+                fraction = f64::from(n) / 2.0 / (z + fraction);
+            }
+            1.0 - (-z * z).exp() / (z + fraction) / std::f64::consts::PI.sqrt()
+        };
+        value.copysign(x)
+    }
+
+    #[test]
+    fn gelu_and_its_slope_are_exact_to_f32() {
+        let x: Vec<f32> = (-1200..=1200).map(|i| i as f32 / 100.0).collect();
+        let (mut y, mut again) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        let mut slope = vec![1.0; x.len()];
+        gelu(&x, &mut y);
+        gelu_backward(&x, &mut again, &mut slope);
+        assert_eq!(y, again);
+        for ((&x, &y), &slope) in x.iter().zip(&y).zip(&slope) {
+            let v = f64::from(x);
+            let cdf = 0.5 * (1.0 + erf(v / std::f64::consts::SQRT_2));
+            let density = (-v * v / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+            assert!((f64::from(y) - v * cdf).abs() < 1e-6, "{x}: {y}");
+            assert!((f64::from(slope) - (cdf + v * density)).abs() < 1e-6, "{x}: {slope}");
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Self-attention over packed sequences: no padding, no transposed copies, probabilities never stored.
+//!
+//! For each sequence and head, O = softmax(Q·Kᵀ/√d)·V. Forward keeps the logarithm of each row's normaliser;
+//! backward computes the probabilities again from it.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::dropout::Dropout;
+use crate::gemm::{Packed, Start, outer_product_here, product_here};
+use crate::math::exp;
+use crate::simd::{Kernel, Simd, dispatch};
+
+/// Query rows handled at once: their scores stay in the second-level cache.
+const BLOCK: usize = 56;
+
+/// Tokens of a batch laid end to end: sequence i is `offsets[i]..offsets[i + 1]`.
+#[derive(Debug, Clone, Copy)]
+pub struct Sequences<'a>(&'a [usize]);
+
+impl<'a> Sequences<'a> {
+    /// Offsets that start at 0 and never fall.
+    ///
+    /// # Panics
+    /// If they do not.
+    #[must_use]
+    pub fn new(offsets: &'a [usize]) -> Self {
+        assert!(offsets.first() == Some(&0) && offsets.is_sorted(), "sequence offsets must start at 0 and rise");
+        Self(offsets)
+    }
+
+    /// Tokens in all.
+    #[must_use]
+    pub fn n_tokens(self) -> usize {
+        self.0.last().copied().unwrap_or(0)
+    }
+
+    /// The number of sequences.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.len() - 1
+    }
+
+    /// Whether there is no sequence.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The tokens of a sequence.
+    #[must_use]
+    pub fn range(self, sequence: usize) -> Range<usize> {
+        self.0[sequence]..self.0[sequence + 1]
+    }
+}
+
+/// Width of the model and number of heads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heads {
+    /// Width of token states.
+    pub hidden: usize,
+    /// Attention heads.
+    pub n_heads: usize,
+}
+
+impl Heads {
+    fn width(self) -> usize {
+        self.hidden / self.n_heads
+    }
+
+    fn scale(self) -> f32 {
+        1.0 / (self.width() as f32).sqrt()
+    }
+}
+
+#[derive(Default)]
+struct Scratch {
+    keys: Packed,
+    values: Packed,
+    other: Packed,
+    scores: Vec<f32>,
+    slopes: Vec<f32>,
+    factors: Vec<f32>,
+    out: Vec<f32>,
+    d_keys: Vec<f32>,
+    d_values: Vec<f32>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// A place that tasks write to at positions that never overlap.
+#[derive(Clone, Copy)]
+struct Target(*mut f32);
+// SAFETY: every task writes only the rows of its sequence at the columns of its head.
+unsafe impl Send for Target {}
+unsafe impl Sync for Target {}
+
+impl Target {
+    /// Copies `rows` of `width` values to rows that are `stride` apart.
+    ///
+    /// # Safety
+    /// The rows must lie inside the target and belong to this task alone.
+    unsafe fn put(self, at: usize, stride: usize, rows: &[f32], width: usize) {
+        for (n, row) in rows.chunks_exact(width).enumerate() {
+            unsafe { std::ptr::copy_nonoverlapping(row.as_ptr(), self.0.add(at + n * stride), width) };
+        }
+    }
+}
+
+fn tasks(sequences: Sequences<'_>, heads: Heads) -> impl IndexedParallelIterator<Item = (usize, Range<usize>)> {
+    (0..sequences.len() * heads.n_heads)
+        .into_par_iter()
+        .with_max_len(4)
+        .map(move |task| (task % heads.n_heads, sequences.range(task / heads.n_heads)))
+}
+
+/// `qkv[tokens][3·hidden]` → `out[tokens][hidden]`; `normaliser[heads][tokens]` gets ln Σ e^score of each row.
+pub fn forward(
+    qkv: &[f32],
+    sequences: Sequences<'_>,
+    heads: Heads,
+    dropout: Dropout,
+    out: &mut [f32],
+    normaliser: &mut [f32],
+) {
+    let (hidden, width, tokens) = (heads.hidden, heads.width(), sequences.n_tokens());
+    let stride = 3 * hidden;
+    assert!(qkv.len() == tokens * stride && out.len() == tokens * hidden);
+    assert!(normaliser.len() == tokens * heads.n_heads);
+    let (target, normalisers) = (Target(out.as_mut_ptr()), Target(normaliser.as_mut_ptr()));
+    tasks(sequences, heads).for_each(|(head, range)| {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let length = range.len();
+            if length == 0 {
+                return;
+            }
+            let first = &qkv[range.start * stride + head * width..];
+            scratch.keys.pack_transposed(&first[hidden..], width, length, stride);
+            let columns = scratch.keys.pad_columns();
+            scratch.values.pack(&first[2 * hidden..], length, width, stride);
+            for row in (0..length).step_by(BLOCK) {
+                let rows = BLOCK.min(length - row);
+                scratch.scores.resize(BLOCK * columns, 0.0);
+                let scores = &mut scratch.scores[..rows * columns];
+                product_here(&first[row * stride..], stride, &scratch.keys, scores, columns, Start::Zero);
+                for (n, scores) in scores.chunks_exact_mut(columns).enumerate() {
+                    let token = range.start + row + n;
+                    scores[length..].fill(-1e30);
+                    let log = dispatch(Softmax { row: scores, scale: heads.scale() });
+                    // SAFETY: one value per token and head.
+                    unsafe { normalisers.put(head * tokens + token, 1, &[log], 1) };
+                    drop_out(dropout, head, token, &mut scores[..length], &mut scratch.factors);
+                }
+                scratch.out.resize(BLOCK * width, 0.0);
+                let out = &mut scratch.out[..rows * width];
+                product_here(scores, columns, &scratch.values, out, width, Start::Zero);
+                // SAFETY: rows of this sequence, columns of this head.
+                unsafe { target.put((range.start + row) * hidden + head * width, hidden, out, width) };
+            }
+        });
+    });
+}
+
+fn drop_out(dropout: Dropout, head: usize, token: usize, row: &mut [f32], factors: &mut Vec<f32>) {
+    if dropout.is_active() {
+        factors.resize(row.len(), 0.0);
+        dropout.factors(((head as u64) << 40) | token as u64, factors);
+        row.iter_mut().zip(factors.iter()).for_each(|(p, f)| *p *= f);
+    }
+}
+
+/// The gradient of [`forward`]: `d_out[tokens][hidden]` → `d_qkv[tokens][3·hidden]`.
+#[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
+pub fn backward(
+    qkv: &[f32],
+    sequences: Sequences<'_>,
+    heads: Heads,
+    dropout: Dropout,
+    out: &[f32],
+    normaliser: &[f32],
+    d_out: &[f32],
+    d_qkv: &mut [f32],
+) {
+    let (hidden, width, tokens) = (heads.hidden, heads.width(), sequences.n_tokens());
+    let stride = 3 * hidden;
+    assert!(qkv.len() == tokens * stride && d_qkv.len() == qkv.len());
+    assert!(out.len() == tokens * hidden && d_out.len() == out.len());
+    assert!(normaliser.len() == tokens * heads.n_heads);
+    let target = Target(d_qkv.as_mut_ptr());
+    tasks(sequences, heads).for_each(|(head, range)| {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let length = range.len();
+            if length == 0 {
+                return;
+            }
+            let Scratch { keys, values, other, scores, slopes, factors, out: dq, d_keys, d_values } = scratch;
+            let first = &qkv[range.start * stride + head * width..];
+            let column = range.start * hidden + head * width;
+            keys.pack_transposed(&first[hidden..], width, length, stride);
+            let columns = keys.pad_columns();
+            values.pack_transposed(&first[2 * hidden..], width, length, stride);
+            values.pad_columns();
+            let mut keys_down = std::mem::take(other);
+            keys_down.pack(&first[hidden..], length, width, stride);
+            let mut packed = Packed::default();
+            for (buffer, len) in [(&mut *scores, BLOCK * columns), (slopes, BLOCK * columns), (dq, BLOCK * width)] {
+                buffer.resize(len, 0.0);
+            }
+            for buffer in [&mut *d_keys, d_values] {
+                buffer.clear();
+                buffer.resize(length * width, 0.0);
+            }
+            for row in (0..length).step_by(BLOCK) {
+                let rows = BLOCK.min(length - row);
+                let scores = &mut scores[..rows * columns];
+                let slopes = &mut slopes[..rows * columns];
+                let queries = &first[row * stride..];
+                let d_block = &d_out[column + row * hidden..];
+                product_here(queries, stride, keys, scores, columns, Start::Zero);
+                product_here(d_block, hidden, values, slopes, columns, Start::Zero);
+                for n in 0..rows {
+                    let token = range.start + row + n;
+                    let at = column + (row + n) * hidden;
+                    // Σ_j P_ij·dP_ij, also with dropout, is d_out · out.
+                    let mean: f32 =
+                        d_out[at..at + width].iter().zip(&out[at..at + width]).map(|(d, o)| d * o).sum();
+                    let p = &mut scores[n * columns..][..length];
+                    let slope = &mut slopes[n * columns..][..length];
+                    let log = normaliser[head * tokens + token];
+                    dispatch(Probabilities { row: p, scale: heads.scale(), log });
+                    // With dropout `p` must become the dropped probabilities for dV, after dS took the whole ones.
+                    if dropout.is_active() {
+                        factors.resize(length, 0.0);
+                        dropout.factors(((head as u64) << 40) | token as u64, factors);
+                        for ((p, slope), &factor) in p.iter_mut().zip(slope).zip(factors.iter()) {
+                            *slope = *p * (*slope * factor - mean) * heads.scale();
+                            *p *= factor;
+                        }
+                    } else {
+                        for (p, slope) in p.iter().zip(slope) {
+                            *slope = p * (*slope - mean) * heads.scale();
+                        }
+                    }
+                }
+                let dq = &mut dq[..rows * width];
+                product_here(slopes, columns, &keys_down, dq, width, Start::Zero);
+                // SAFETY: rows of this sequence, query columns of this head.
+                unsafe { target.put((range.start + row) * stride + head * width, stride, dq, width) };
+                outer_product_here(slopes, (columns, length), queries, (stride, width), rows, d_keys, &mut packed);
+                outer_product_here(scores, (columns, length), d_block, (hidden, width), rows, d_values, &mut packed);
+            }
+            *other = keys_down;
+            // SAFETY: rows of this sequence, key and value columns of this head.
+            unsafe {
+                let at = range.start * stride + head * width;
+                target.put(at + hidden, stride, d_keys, width);
+                target.put(at + 2 * hidden, stride, d_values, width);
+            }
+        });
+    });
+}
+
+/// Attention probabilities of one sequence, `[heads][length][length]`, for looking at.
+#[must_use]
+pub fn probabilities(qkv: &[f32], range: Range<usize>, heads: Heads) -> Vec<f32> {
+    let (length, stride) = (range.len(), 3 * heads.hidden);
+    let mut out = vec![0.0; heads.n_heads * length * length];
+    let mut keys = Packed::default();
+    for (head, out) in out.chunks_exact_mut((length * length).max(1)).enumerate() {
+        let first = &qkv[range.start * stride + head * heads.width()..];
+        keys.pack_transposed(&first[heads.hidden..], heads.width(), length, stride);
+        product_here(first, stride, &keys, out, length, Start::Zero);
+        for row in out.chunks_exact_mut(length) {
+            dispatch(Softmax { row, scale: heads.scale() });
+        }
+    }
+    out
+}
+
+/// Turns raw scores into probabilities and returns ln Σ e^(scale·score).
+struct Softmax<'a> {
+    row: &'a mut [f32],
+    scale: f32,
+}
+
+impl Kernel for Softmax<'_> {
+    type Output = f32;
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> f32 {
+        let Self { row, scale } = self;
+        let highest = row.iter().copied().fold(f32::NEG_INFINITY, |a, b| if b > a { b } else { a });
+        let shift = highest * scale;
+        // SAFETY: `exponentials` stays inside the row.
+        let sum = unsafe { exponentials::<S>(row, scale, shift) };
+        let inverse = 1.0 / sum;
+        row.iter_mut().for_each(|p| *p *= inverse);
+        shift + sum.ln()
+    }
+}
+
+/// Turns raw scores into probabilities with a known normaliser.
+struct Probabilities<'a> {
+    row: &'a mut [f32],
+    scale: f32,
+    log: f32,
+}
+
+impl Kernel for Probabilities<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // SAFETY: as above.
+        unsafe { exponentials::<S>(self.row, self.scale, self.log) };
+    }
+}
+
+/// `row = e^(scale·row − shift)`; returns the sum.
+#[inline(always)]
+unsafe fn exponentials<S: Simd>(row: &mut [f32], scale: f32, shift: f32) -> f32 {
+    unsafe {
+        let (factor, offset) = (S::splat(scale), S::splat(-shift));
+        let mut sum = S::splat(0.0);
+        let mut chunks = row.chunks_exact_mut(S::LANES);
+        for chunk in chunks.by_ref() {
+            let e = exp::<S>(S::fma(S::load(chunk.as_ptr()), factor, offset));
+            S::store(chunk.as_mut_ptr(), e);
+            sum = S::add(sum, e);
+        }
+        let mut total = S::sum(sum);
+        let rest = chunks.into_remainder();
+        let mut buffer = [f32::NEG_INFINITY; 16];
+        buffer[..rest.len()].copy_from_slice(rest);
+        let e = exp::<S>(S::fma(S::load(buffer.as_ptr()), factor, offset));
+        S::store(buffer.as_mut_ptr(), e);
+        rest.copy_from_slice(&buffer[..rest.len()]);
+        total += rest.iter().sum::<f32>();
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADS: Heads = Heads { hidden: 24, n_heads: 3 };
+    const OFFSETS: [usize; 4] = [0, 5, 5, 75];
+
+    fn values(n: usize, seed: u64) -> Vec<f32> {
+        let mut x = seed;
+        (0..n)
+            .map(|_| {
+                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                ((x >> 40) as f32 / (1u64 << 23) as f32) - 1.0
+            })
+            .collect()
+    }
+
+    fn naive(qkv: &[f32], dropout: Dropout) -> Vec<f64> {
+        let (hidden, width) = (HEADS.hidden, HEADS.hidden / HEADS.n_heads);
+        let mut out = vec![0.0; OFFSETS[3] * hidden];
+        for sequence in OFFSETS.windows(2) {
+            let range = sequence[0]..sequence[1];
+            for head in 0..HEADS.n_heads {
+                for i in range.clone() {
+                    let at = |t: usize, part: usize, c: usize| {
+                        f64::from(qkv[t * 3 * hidden + part * hidden + head * width + c])
+                    };
+                    let scores: Vec<f64> = range
+                        .clone()
+                        .map(|j| {
+                            (0..width).map(|c| at(i, 0, c) * at(j, 1, c)).sum::<f64>() / (width as f64).sqrt()
+                        })
+                        .collect();
+                    let sum: f64 = scores.iter().map(|s| s.exp()).sum();
+                    let mut factors = vec![1.0; range.len()];
+                    if dropout.is_active() {
+                        dropout.factors(((head as u64) << 40) | i as u64, &mut factors);
+                    }
+                    for c in 0..width {
+                        out[i * hidden + head * width + c] = range
+                            .clone()
+                            .enumerate()
+                            .map(|(n, j)| scores[n].exp() / sum * f64::from(factors[n]) * at(j, 2, c))
+                            .sum();
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn forward_equals_the_formula() {
+        let sequences = Sequences::new(&OFFSETS);
+        let qkv = values(75 * 72, 1);
+        for dropout in [Dropout::NONE, Dropout { rate: 0.2, seed: 3 }] {
+            let (mut out, mut log) = (vec![0.0; 75 * 24], vec![0.0; 75 * 3]);
+            forward(&qkv, sequences, HEADS, dropout, &mut out, &mut log);
+            for (a, b) in out.iter().zip(naive(&qkv, dropout)) {
+                assert!((f64::from(*a) - b).abs() < 1e-5, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn probabilities_sum_to_one_and_are_those_of_forward() {
+        let qkv = values(75 * 72, 2);
+        let p = probabilities(&qkv, 5..75, HEADS);
+        for row in p.chunks_exact(70) {
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        }
+        let expected = naive(&qkv, Dropout::NONE);
+        let value: f64 =
+            (0..70).map(|j| f64::from(p[(70 + 3) * 70 + j]) * f64::from(qkv[(5 + j) * 72 + 48 + 8])).sum();
+        assert!((value - expected[(5 + 3) * 24 + 8]).abs() < 1e-5);
+    }
+
+    #[test]
+    fn backward_agrees_with_finite_differences() {
+        let sequences = Sequences::new(&OFFSETS);
+        let qkv = values(75 * 72, 4);
+        let d_out = values(75 * 24, 5);
+        for dropout in [Dropout::NONE, Dropout { rate: 0.2, seed: 3 }] {
+            let (mut out, mut log) = (vec![0.0; 75 * 24], vec![0.0; 75 * 3]);
+            forward(&qkv, sequences, HEADS, dropout, &mut out, &mut log);
+            let mut d_qkv = vec![0.0; qkv.len()];
+            backward(&qkv, sequences, HEADS, dropout, &out, &log, &d_out, &mut d_qkv);
+            let loss = |qkv: &[f32]| -> f64 {
+                naive(qkv, dropout).iter().zip(&d_out).map(|(o, d)| o * f64::from(*d)).sum()
+            };
+            for i in (0..qkv.len()).step_by(97) {
+                let (mut up, mut down) = (qkv.clone(), qkv.clone());
+                up[i] += 1e-2;
+                down[i] -= 1e-2;
+                let slope = (loss(&up) - loss(&down)) / f64::from(up[i] - down[i]);
+                assert!((f64::from(d_qkv[i]) - slope).abs() < 1e-4, "{i}: {} {slope}", d_qkv[i]);
+            }
+        }
+    }
+}
