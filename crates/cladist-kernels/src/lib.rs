@@ -7,8 +7,10 @@ pub mod activation;
 pub mod attention;
 pub mod dropout;
 pub mod gemm;
+pub mod layer;
 mod math;
 pub mod norm;
+pub mod pool;
 mod simd;
 
 pub use simd::{Level, level};
