@@ -4,8 +4,11 @@
 //! by the safe functions around them.
 
 pub mod activation;
+pub mod adamw;
 pub mod attention;
+pub mod bce;
 pub mod dropout;
+pub mod embedding;
 pub mod gemm;
 pub mod layer;
 mod math;
