@@ -82,28 +82,27 @@ struct Manifest {
     files: BTreeMap<String, Entry>,
 }
 
-/// A bundle being written. Dropped before [`Writer::finish`], it leaves nothing.
+/// A folder being written beside its place. Dropped before [`Draft::commit`], it leaves nothing.
 #[derive(Debug)]
-pub struct Writer {
+pub struct Draft {
     target: PathBuf,
-    draft: PathBuf,
-    kind: String,
+    folder: PathBuf,
 }
 
-impl Writer {
-    /// Starts a bundle that will stand at `target`, replacing what is there only when it is finished.
-    pub fn create(target: &Path, kind: &str) -> Result<Self> {
+impl Draft {
+    /// Starts a folder that will stand at `target`, replacing what is there only when it is committed.
+    pub fn create(target: &Path) -> Result<Self> {
         let parent = parent_of(target);
         fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
-        let draft = sibling(target, "draft");
-        fs::create_dir(&draft).map_err(Error::io("create", &draft))?;
-        Ok(Self { target: target.to_owned(), draft, kind: kind.to_owned() })
+        let folder = sibling(target, "draft");
+        fs::create_dir(&folder).map_err(Error::io("create", &folder))?;
+        Ok(Self { target: target.to_owned(), folder })
     }
 
-    /// Where a file of the bundle is to be written.
+    /// Where a file of the folder is to be written.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        self.draft.join(name)
+        self.folder.join(name)
     }
 
     /// Writes a whole file.
@@ -112,33 +111,15 @@ impl Writer {
         fs::write(&path, bytes).map_err(Error::io("write", &path))
     }
 
-    /// Checksums and syncs every file, writes the manifest and moves the folder into place.
-    pub fn finish(self) -> Result<()> {
-        let mut files = BTreeMap::new();
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.draft).map_err(Error::io("read", &self.draft))? {
-            let entry = entry.map_err(Error::io("read", &self.draft))?;
-            names.push(entry.file_name().to_string_lossy().into_owned());
-        }
-        for name in names {
-            let path = self.path(&name);
-            File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io("sync", &path))?;
-            files.insert(name, fingerprint(&path)?);
-        }
-        let manifest =
-            Manifest { format: FORMAT.to_owned(), version: VERSION, kind: self.kind.clone(), files };
-        let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
-        let path = self.path(MANIFEST);
-        fs::write(&path, json)
-            .and_then(|()| File::open(&path)?.sync_all())
-            .map_err(Error::io("write", &path))?;
-        sync_dir(&self.draft);
+    /// Moves the folder into place.
+    pub fn commit(self) -> Result<()> {
+        sync_dir(&self.folder);
         let old = sibling(&self.target, "old");
         let replaced = fs::symlink_metadata(&self.target).is_ok();
         if replaced {
             fs::rename(&self.target, &old).map_err(Error::io("replace", &self.target))?;
         }
-        if let Err(source) = fs::rename(&self.draft, &self.target) {
+        if let Err(source) = fs::rename(&self.folder, &self.target) {
             if replaced {
                 // Put the old one back: better than none.
                 let _ = fs::rename(&old, &self.target);
@@ -153,9 +134,54 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for Draft {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.draft);
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A bundle being written: a [`Draft`] that ends with a manifest.
+#[derive(Debug)]
+pub struct Writer {
+    draft: Draft,
+    kind: String,
+}
+
+impl Writer {
+    /// Starts a bundle that will stand at `target`, replacing what is there only when it is finished.
+    pub fn create(target: &Path, kind: &str) -> Result<Self> {
+        Ok(Self { draft: Draft::create(target)?, kind: kind.to_owned() })
+    }
+
+    /// Where a file of the bundle is to be written.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.draft.path(name)
+    }
+
+    /// Writes a whole file.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.draft.write(name, bytes)
+    }
+
+    /// Checksums and syncs every file, writes the manifest and moves the folder into place.
+    pub fn finish(self) -> Result<()> {
+        let mut files = BTreeMap::new();
+        let folder = &self.draft.folder;
+        for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
+            let path = entry.map_err(Error::io("read", folder))?.path();
+            File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io("sync", &path))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.insert(name, fingerprint(&path)?);
+        }
+        let manifest = Manifest { format: FORMAT.to_owned(), version: VERSION, kind: self.kind, files };
+        let path = self.draft.path(MANIFEST);
+        serde_json::to_vec_pretty(&manifest)
+            .map_err(std::io::Error::from)
+            .and_then(|json| fs::write(&path, json))
+            .and_then(|()| File::open(&path)?.sync_all())
+            .map_err(Error::io("write", &path))?;
+        self.draft.commit()
     }
 }
 
@@ -241,4 +267,90 @@ fn sibling(path: &Path, what: &str) -> PathBuf {
 fn sync_dir(path: &Path) {
     // Some file systems cannot sync a folder; the rename is then as durable as they make it.
     let _ = File::open(path).and_then(|folder| folder.sync_all());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(folder: &Path) -> PathBuf {
+        let target = folder.join("bundle");
+        let writer = Writer::create(&target, "model").unwrap();
+        writer.write("a.txt", b"alpha").unwrap();
+        writer.write("b.bin", &[7; 1000]).unwrap();
+        writer.finish().unwrap();
+        target
+    }
+
+    #[test]
+    fn a_finished_bundle_verifies_and_leaves_no_draft() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        verify(&target, "model").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        // Written again over the old one.
+        bundle(folder.path());
+        verify(&target, "model").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_unfinished_bundle_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = Writer::create(&folder.path().join("bundle"), "model").unwrap();
+        writer.write("a.txt", b"alpha").unwrap();
+        drop(writer);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn damage_is_refused_with_the_name_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        let file = target.join("b.bin");
+        let whole = fs::read(&file).unwrap();
+
+        let mut flipped = whole.clone();
+        flipped[500] ^= 1;
+        fs::write(&file, &flipped).unwrap();
+        let error = verify(&target, "model").unwrap_err();
+        assert!(matches!(error, Error::Bundle(BundleError::Checksum(_))), "{error}");
+        assert!(error.to_string().contains("b.bin"));
+
+        fs::write(&file, &whole[..900]).unwrap();
+        let error = verify(&target, "model").unwrap_err();
+        assert!(error.to_string().contains("b.bin") && error.to_string().contains("900"), "{error}");
+
+        fs::remove_file(&file).unwrap();
+        assert!(matches!(verify(&target, "model").unwrap_err(), Error::Bundle(BundleError::Missing(_))));
+    }
+
+    #[test]
+    fn a_foreign_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(verify(folder.path(), "model"), Err(Error::Bundle(BundleError::Foreign { .. }))));
+        let target = bundle(folder.path());
+        assert!(matches!(verify(&target, "checkpoint"), Err(Error::Bundle(BundleError::Manifest { .. }))));
+        fs::write(target.join(MANIFEST), "{}").unwrap();
+        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Manifest { .. }))));
+    }
+
+    #[test]
+    fn a_manifest_cannot_point_outside_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        let text = fs::read_to_string(target.join(MANIFEST)).unwrap().replace("a.txt", "../a.txt");
+        fs::write(target.join(MANIFEST), text).unwrap();
+        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Manifest { .. }))));
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        write_atomically(&path, b"one").unwrap();
+        write_atomically(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }
