@@ -110,6 +110,9 @@ fn labels_are_known_distinct_deepest_and_every_leaf_occurs_in_training() {
         for &leaf in taxonomy.labels_at(3) {
             assert!(trained.contains(taxonomy.id(leaf)), "{} is not in train", taxonomy.id(leaf));
         }
+        for label in all(&corpus).flat_map(|document| &document.labels) {
+            assert!(trained.contains(label.as_str()), "{label} is not in train");
+        }
     }
 }
 
@@ -213,10 +216,14 @@ fn a_folder_that_cannot_be_made_is_an_error_with_its_name() {
     assert!(error.contains("cannot create") && error.contains("taken"), "{error}");
 }
 
-/// Writes the corpus for a look at it: `DEMO_FOLDER=… cargo test -p cladist write_for_reading -- --ignored`.
+/// Writes the corpus for a look at it: `DEMO_FOLDER=… DEMO_SEED=… cargo test -p cladist write_for_reading -- --ignored`.
 #[test]
 #[ignore = "writes a folder for people to read"]
 fn write_for_reading() {
     let folder = std::env::var("DEMO_FOLDER").unwrap();
-    write_folder(Path::new(&folder), SEED).unwrap();
+    let seed = std::env::var("DEMO_SEED").map_or(SEED, |seed| seed.parse().unwrap());
+    let start = std::time::Instant::now();
+    let n = all(&corpus(seed)).count();
+    println!("{n} tickets in {:?}", start.elapsed());
+    write_folder(Path::new(&folder), seed).unwrap();
 }

@@ -82,7 +82,9 @@ pub(super) fn write(grammar: &Grammar, topics: &[&Topic], all: bool, rng: &mut C
     if rng.random_bool(tone.wordiness() * 0.45) {
         draft.part("context", rng);
     }
-    if long && rng.random_bool(tone.wordiness() * 0.8) {
+    let story = long && rng.random_bool(tone.wordiness() * 0.8);
+    let afterwards = rng.random_bool(0.5);
+    if story && !afterwards {
         draft.part("story", rng);
         draft.paragraph();
     }
@@ -95,7 +97,7 @@ pub(super) fn write(grammar: &Grammar, topics: &[&Topic], all: bool, rng: &mut C
                 draft.part("transition", rng);
             }
         }
-        draft.say(topic.matter(all, rng), rng);
+        draft.state(topic.matter(all, rng), rng);
         let chatter = tone.wordiness() * if n == 0 { 0.9 } else { 0.4 };
         if rng.random_bool(chatter) {
             let n_details = if long && n == 0 { 2 } else { 1 };
@@ -109,6 +111,10 @@ pub(super) fn write(grammar: &Grammar, topics: &[&Topic], all: bool, rng: &mut C
         if n == 0 && rng.random_bool(0.05 + tone.wordiness() * 0.25) {
             draft.part("misleading", rng);
         }
+    }
+    if story && afterwards {
+        draft.paragraph();
+        draft.part("aftermath", rng);
     }
     if rng.random_bool(tone.wordiness() * 0.3) {
         draft.part("context", rng);
@@ -153,6 +159,19 @@ impl Draft<'_> {
         }
     }
 
+    /// Says a complete sentence. Who is not in a hurry also writes it like one.
+    fn state(&mut self, sentence: &str, rng: &mut ChaCha8Rng) {
+        let hurried = self.tone == Tone::Plain;
+        if hurried || sentence.starts_with('{') {
+            self.say(sentence, rng);
+        } else {
+            self.say(&upper_first(sentence), rng);
+        }
+        if !hurried && self.text.ends_with(char::is_alphanumeric) {
+            self.text.push('.');
+        }
+    }
+
     fn say(&mut self, sentence: &str, rng: &mut ChaCha8Rng) {
         let written = sentence;
         let sentence = self.grammar.fill(sentence, &mut self.filled, rng);
@@ -179,11 +198,11 @@ impl Draft<'_> {
     }
 }
 
-/// Lower-cases the first letter unless the word is more than a capitalised beginning (`I`, `QR`, `M2`).
+/// Lower-cases the first letter unless the word is more than a capitalised beginning (`I`, `QR`).
 fn lower_first(sentence: &str) -> String {
     let mut letters = sentence.chars();
     match (letters.next(), letters.next()) {
-        (Some(first), Some(second)) if second.is_lowercase() => {
+        (Some(first), Some(second)) if second.is_lowercase() || (first, second) == ('A', ' ') => {
             first.to_lowercase().chain(sentence.chars().skip(1)).collect()
         }
         _ => sentence.to_owned(),
@@ -205,6 +224,7 @@ mod tests {
     fn a_sentence_goes_on_in_lower_case_but_names_and_i_stay() {
         assert_eq!(lower_first("The bus"), "the bus");
         assert_eq!(lower_first("I wait"), "I wait");
+        assert_eq!(lower_first("A man"), "a man");
         assert_eq!(lower_first("QR code"), "QR code");
         assert_eq!(lower_first(""), "");
         assert_eq!(upper_first("the 14"), "The 14");
@@ -231,7 +251,7 @@ mod tests {
                 assert!(grammar.phrase(&format!("{part}.{}", tone.name()), &mut rng).is_some());
             }
         }
-        for part in ["context", "story", "transition", "misleading", "question"] {
+        for part in ["context", "story", "aftermath", "transition", "misleading", "question"] {
             assert!(grammar.phrase(part, &mut rng).is_some(), "{part}");
         }
     }
