@@ -49,6 +49,9 @@ pub enum ConfigError {
     /// A flag that only makes sense with another.
     #[error("{0}")]
     Missing(String),
+    /// A run folder that is not there.
+    #[error("{0}")]
+    NoRun(String),
     /// A place that is taken.
     #[error("`{}` already exists\nhint: choose another place, or pass `--overwrite`", .0.display())]
     Exists(PathBuf),
@@ -61,8 +64,8 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         if let Some(core) = cause.downcast_ref::<cladist_core::Error>() {
             return core.exit_code();
         }
-        if cause.downcast_ref::<ConfigError>().is_some() {
-            return 78;
+        if let Some(config) = cause.downcast_ref::<ConfigError>() {
+            return if matches!(config, ConfigError::NoRun(_)) { 66 } else { 78 };
         }
         if let Some(io) = cause.downcast_ref::<std::io::Error>() {
             return if io.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 74 };

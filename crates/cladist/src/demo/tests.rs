@@ -215,15 +215,3 @@ fn a_folder_that_cannot_be_made_is_an_error_with_its_name() {
     let error = write_folder(&file, SEED).unwrap_err().to_string();
     assert!(error.contains("cannot create") && error.contains("taken"), "{error}");
 }
-
-/// Writes the corpus for a look at it: `DEMO_FOLDER=… DEMO_SEED=… cargo test -p cladist write_for_reading -- --ignored`.
-#[test]
-#[ignore = "writes a folder for people to read"]
-fn write_for_reading() {
-    let folder = std::env::var("DEMO_FOLDER").unwrap();
-    let seed = std::env::var("DEMO_SEED").map_or(SEED, |seed| seed.parse().unwrap());
-    let start = std::time::Instant::now();
-    let n = all(&corpus(seed)).count();
-    println!("{n} tickets in {:?}", start.elapsed());
-    write_folder(Path::new(&folder), seed).unwrap();
-}

@@ -1,0 +1,158 @@
+//! The settings of a run, resolved and checked.
+
+use cladist_core::calibrate::{CalibrateConfig, FitThresholds};
+use cladist_core::corpus::DataConfig;
+use cladist_core::decode::DecodeConfig;
+use cladist_core::linear::{LinearConfig, LinearHead, LinearRecipe, LinearTrain};
+use cladist_core::metrics::MetricOptions;
+use cladist_core::text::tfidf::FeatureConfig;
+use serde::{Deserialize, Serialize};
+
+use crate::args::{CorpusArgs, FitThresholds as FitThresholdsArg, TrainArgs};
+use crate::heads::{self, Family};
+use crate::settings::Settings;
+
+/// When the model is trained once more on train and dev together, after dev was used to choose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refit {
+    /// If dev was held out of train.
+    #[default]
+    HeldOut,
+    /// Whenever there is a dev split.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Settings of a run of a linear head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// Which head.
+    pub head: LinearHead,
+    /// When to train once more on train and dev together.
+    #[serde(default)]
+    pub refit: Refit,
+    /// How the corpus is read.
+    #[serde(default)]
+    pub data: DataConfig,
+    /// From text to features.
+    #[serde(default)]
+    pub features: FeatureConfig,
+    /// The model.
+    #[serde(default)]
+    pub linear: LinearConfig,
+    /// The training run.
+    #[serde(default)]
+    pub train: LinearTrain,
+    /// From scores to probabilities.
+    #[serde(default)]
+    pub calibrate: CalibrateConfig,
+    /// How thresholds are fitted on dev.
+    #[serde(default)]
+    pub fit_thresholds: FitThresholds,
+    /// From probabilities to label sets.
+    #[serde(default)]
+    pub decode: DecodeConfig,
+    /// How metrics are computed.
+    #[serde(default)]
+    pub metrics: MetricOptions,
+}
+
+impl RunConfig {
+    /// A head's defaults.
+    #[must_use]
+    pub fn new(head: LinearHead) -> Self {
+        let LinearRecipe { head, features, linear, train } = LinearRecipe::new(head);
+        Self {
+            head,
+            refit: Refit::default(),
+            // Something must be there to calibrate and fit thresholds on.
+            data: DataConfig { dev: 0.1, ..DataConfig::default() },
+            features,
+            linear,
+            train,
+            calibrate: CalibrateConfig::default(),
+            fit_thresholds: FitThresholds::default(),
+            decode: DecodeConfig::default(),
+            metrics: MetricOptions::default(),
+        }
+    }
+
+    /// The part that decides the model.
+    #[must_use]
+    pub fn recipe(&self) -> LinearRecipe {
+        LinearRecipe {
+            head: self.head,
+            features: self.features.clone(),
+            linear: self.linear.clone(),
+            train: self.train.clone(),
+        }
+    }
+
+    /// Lays defaults, file, flags and `--set` over each other and checks the result.
+    pub fn resolve(args: &TrainArgs) -> anyhow::Result<Self> {
+        let file = args.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
+        let name = args.head.as_deref().or(file.text("head")).unwrap_or("svm");
+        let head = heads::find(name)?;
+        let Family::Linear(linear) = head.family;
+        let mut settings = Settings::of(&Self::new(linear))?;
+        settings.merge(file);
+        settings.set("head", head.name)?;
+        corpus_settings(&mut settings, &args.corpus)?;
+        if let Some(seed) = args.seed {
+            settings.set("train.seed", i64::try_from(seed)?)?;
+            settings.set("data.seed", i64::try_from(seed)?)?;
+        }
+        if let Some(dev) = args.dev {
+            settings.set("data.dev", dev)?;
+        }
+        if let Some(fit) = args.fit_thresholds {
+            let (objective, granularity) = match fit {
+                FitThresholdsArg::Micro => ("micro-f1", "global"),
+                FitThresholdsArg::Level => ("micro-f1", "level"),
+                FitThresholdsArg::Macro => ("macro-f1", "label"),
+                FitThresholdsArg::None => ("none", "global"),
+            };
+            settings.set("fit_thresholds.objective", objective)?;
+            settings.set("fit_thresholds.granularity", granularity)?;
+        }
+        for argument in &args.set {
+            settings.set_argument(argument)?;
+        }
+        let config: Self = settings.resolve()?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Checks what types cannot.
+    pub fn validate(&self) -> anyhow::Result<()> {
+        let Self { head: _, refit: _, data, features: _, linear: _, train: _, calibrate, fit_thresholds, decode, metrics } =
+            self;
+        self.recipe().validate()?;
+        data.validate()?;
+        calibrate.validate()?;
+        fit_thresholds.validate()?;
+        decode.validate()?;
+        metrics.validate()?;
+        Ok(())
+    }
+}
+
+/// The flags that say how a corpus is read, as settings.
+pub fn corpus_settings(settings: &mut Settings, args: &CorpusArgs) -> anyhow::Result<()> {
+    for (key, value) in [
+        ("data.format", &args.corpus_format),
+        ("data.labels_field", &args.labels_field),
+        ("data.text_field", &args.text_field),
+        ("data.id_field", &args.id_field),
+        ("data.drop_field", &args.drop_field),
+        ("data.language", &args.language),
+    ] {
+        if let Some(value) = value {
+            settings.set(key, value.as_str())?;
+        }
+    }
+    Ok(())
+}
