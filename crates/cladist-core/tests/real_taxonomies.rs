@@ -1,4 +1,5 @@
 //! Vocabularies that people use, if they are at hand.
+#![expect(clippy::print_stdout, clippy::panic, reason = "the functions below are parts of tests")]
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

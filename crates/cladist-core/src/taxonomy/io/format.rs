@@ -33,6 +33,8 @@ pub enum Format {
     List,
 }
 
+type Writer = fn(&Taxonomy, &mut dyn Write) -> Result<(), WriteError>;
+
 /// What the program knows of a format.
 #[derive(Debug)]
 pub struct FormatInfo {
@@ -49,7 +51,7 @@ pub struct FormatInfo {
     /// Whether the first lines look like it.
     pub(super) looks_like: fn(&[&str]) -> bool,
     pub(super) read: fn(&Source<'_>, &ReadOptions, &mut Reading),
-    pub(super) write: Option<fn(&Taxonomy, &mut dyn Write) -> Result<(), WriteError>>,
+    pub(super) write: Option<Writer>,
 }
 
 impl FormatInfo {

@@ -3,7 +3,7 @@
 //! A label is a resource of type `skos:Concept`. `broader` and `narrower` say the same thing in two directions and
 //! are merged. Relations to anything else (other vocabularies, deprecated entries) are counted and ignored.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use oxrdf::vocab::rdf;
 use oxrdf::{NamedNode, NamedNodeRef, NamedOrBlankNode, Term, Triple};
@@ -40,10 +40,10 @@ const ENCODED: &str = "urn:cladist:label:";
 
 /// The IRI that stands for an id.
 pub(super) fn iri_of(id: &str) -> NamedNode {
-    if !id.starts_with(ENCODED) {
-        if let Ok(iri) = NamedNode::new(id) {
-            return iri;
-        }
+    if !id.starts_with(ENCODED)
+        && let Ok(iri) = NamedNode::new(id)
+    {
+        return iri;
     }
     let mut iri = ENCODED.to_owned();
     for byte in id.bytes() {
@@ -185,16 +185,23 @@ impl Concepts {
         for (slot, line) in tops {
             reading.builder.edge(None, &ids[slot], &source.origin(line));
         }
-        let mut outside = BTreeMap::new();
+        // Said in both directions, a relation counts once.
+        let mut outside = BTreeSet::new();
+        let mut first_outside = None;
         for &(parent, child, line) in &relations {
-            match (is_concept[parent], is_concept[child]) {
-                (true, true) => reading.builder.edge(Some(&ids[parent]), &ids[child], &source.origin(line)),
-                (false, true) => _ = outside.insert((parent, child), (child, parent)),
-                (true, false) => _ = outside.insert((parent, child), (parent, child)),
-                (false, false) => {}
-            }
+            let (concept, other) = match (is_concept[parent], is_concept[child]) {
+                (true, true) => {
+                    reading.builder.edge(Some(&ids[parent]), &ids[child], &source.origin(line));
+                    continue;
+                }
+                (false, true) => (child, parent),
+                (true, false) => (parent, child),
+                (false, false) => continue,
+            };
+            outside.insert((parent, child));
+            first_outside.get_or_insert((concept, other));
         }
-        if let Some(&(concept, other)) = outside.values().next() {
+        if let Some((concept, other)) = first_outside {
             let (concept, other) = (ids[concept].clone(), ids[other].clone());
             reading.warnings.push(Warning::OutsideConcepts { count: outside.len(), concept, other });
         }
