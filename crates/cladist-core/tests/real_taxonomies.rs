@@ -63,6 +63,16 @@ fn eurovoc_is_a_dag_under_21_domains() {
 }
 
 #[test]
+fn arxiv_has_eight_groups_and_a_name_for_everything() {
+    let Some(path) = data("taxonomies/arxiv.tsv") else { return };
+    let (taxonomy, warnings) = load(&path, &ReadOptions::default());
+    assert_eq!(shape(&taxonomy), (183, 8, 3, 0));
+    assert_eq!(taxonomy.stats().named, 183);
+    assert_eq!(parents(&taxonomy, "astro-ph.CO"), ["arch:astro-ph"]);
+    assert!(warnings.is_empty());
+}
+
+#[test]
 fn icd10_is_a_tree_of_47_200_codes() {
     let Some(path) = data("taxonomies/icd10cm-2026.tsv") else { return };
     let (taxonomy, _) = load(&path, &ReadOptions::default());
