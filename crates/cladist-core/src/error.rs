@@ -22,6 +22,9 @@ pub enum Error {
     /// A taxonomy file is unusable.
     #[error(transparent)]
     Taxonomy(#[from] crate::taxonomy::Problems),
+    /// A taxonomy cannot be written in the format asked for.
+    #[error(transparent)]
+    TaxonomyWrite(#[from] crate::taxonomy::WriteError),
     /// A bundle or run folder is damaged, incomplete or not ours.
     #[error(transparent)]
     Bundle(#[from] crate::bundle::BundleError),
@@ -42,7 +45,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => 66,
-            Self::Io { .. } => 74,
+            Self::Io { .. } | Self::TaxonomyWrite(crate::taxonomy::WriteError::Io(_)) => 74,
             Self::Cancelled => 75,
             _ => 65,
         }
