@@ -1,6 +1,7 @@
 //! A model with what goes before and after it: text normalisation, and calibration of its scores.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::calibrate::Calibration;
 use crate::classifier::{Classifier, Request};
@@ -14,8 +15,8 @@ use crate::text::normalise::Normalise;
 pub struct Pipeline {
     /// Applied to texts first; the same as in training.
     pub normalise: Normalise,
-    /// The model.
-    pub model: Box<dyn Classifier>,
+    /// The model, shared: it may be large.
+    pub model: Arc<dyn Classifier>,
     /// Applied to its scores.
     pub calibration: Calibration,
 }
@@ -32,7 +33,7 @@ impl std::fmt::Debug for Pipeline {
 impl Pipeline {
     /// A model as it is.
     #[must_use]
-    pub fn new(model: Box<dyn Classifier>, normalise: Normalise) -> Self {
+    pub fn new(model: Arc<dyn Classifier>, normalise: Normalise) -> Self {
         Self { normalise, model, calibration: Calibration::default() }
     }
 

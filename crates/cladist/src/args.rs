@@ -408,6 +408,9 @@ pub struct DataConvertArgs {
     /// Drop English stop-words
     #[arg(long)]
     pub drop_stopwords: bool,
+    /// Write `_` for white space in labels where the format cannot hold it
+    #[arg(long)]
+    pub replace_spaces: bool,
     /// Set bad lines aside in rejects.jsonl instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,

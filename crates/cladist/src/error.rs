@@ -49,6 +49,9 @@ pub enum ConfigError {
     /// A flag that only makes sense with another.
     #[error("{0}")]
     Missing(String),
+    /// A corpus that did not pass its check.
+    #[error("the corpus has problems")]
+    Unclean,
     /// A run folder that is not there.
     #[error("{0}")]
     NoRun(String),
@@ -65,7 +68,11 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
             return core.exit_code();
         }
         if let Some(config) = cause.downcast_ref::<ConfigError>() {
-            return if matches!(config, ConfigError::NoRun(_)) { 66 } else { 78 };
+            return match config {
+                ConfigError::NoRun(_) => 66,
+                ConfigError::Unclean => 65,
+                _ => 78,
+            };
         }
         if let Some(io) = cause.downcast_ref::<std::io::Error>() {
             return if io.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 74 };

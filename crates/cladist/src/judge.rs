@@ -36,7 +36,7 @@ impl<'a> Answers<'a> {
         let raw_error = if calibration.is_identity() {
             None
         } else {
-            expected_calibration_error(&raw, &split.gold, EceOver::Pairs, model.config.metrics.ece_bins)
+            expected_calibration_error(&raw, &split.gold, model.config.metrics.ece_bins, EceOver::Pairs)?
         };
         let decoder = decoder(model, args, false)?;
         let scores = decoder.prepare(calibration.apply(raw, model.taxonomy()));

@@ -1,6 +1,7 @@
 //! Model bundles and run folders on disk: everything `evaluate` and `predict` need, checked before use.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use cladist_core::bundle::{self, BundleError, MANIFEST, Writer};
@@ -73,7 +74,7 @@ fn load(folder: &Path) -> anyhow::Result<Model> {
     let calibration: Calibration = json(&folder.join("calibration.json"))?;
     let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
     let model = LinearModel::load(folder, taxonomy)?;
-    let pipeline = Pipeline { calibration, ..Pipeline::new(Box::new(model), config.data.normalise) };
+    let pipeline = Pipeline { calibration, ..Pipeline::new(Arc::new(model), config.data.normalise) };
     Ok(Model { config, pipeline, thresholds, counts })
 }
 

@@ -222,7 +222,7 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
             mean(row.all.map(|m| m.p)),
             mean(row.all.map(|m| m.r)),
             mean(row.all.map(|m| m.f)),
-            row.never_predicted.to_string(),
+            row.unpredicted.to_string(),
         ]);
     }
     if let (false, Some(k)) = (table.is_empty(), k) {
