@@ -73,6 +73,11 @@ impl Error {
         move |source| Self::Io { action, path, source }
     }
 
+    /// A setting that makes no sense: its key with section, what would do, and what was given.
+    pub fn setting(key: &'static str, expected: &'static str, value: impl ToString) -> Self {
+        Self::Setting { key, expected, value: value.to_string() }
+    }
+
     /// The process exit code of the sysexits family: 65 bad data, 74 disk, 75 try again.
     #[must_use]
     pub fn exit_code(&self) -> u8 {

@@ -3,7 +3,8 @@
 //! Decoding takes these steps, each of them optional but the second:
 //! 1. *coherence*: a label's score becomes the largest score of the label and its descendants;
 //! 2. *threshold*: labels with `score > threshold` (strictly) and `score > floor` are chosen;
-//! 3. *coarser when unsure*: of the chosen labels only the deepest stay;
+//! 3. *coarser when unsure*: a chosen label goes if a descendant of it is chosen, on whatever path of a DAG, so that
+//!    the deepest passing labels stay; for a label that does not pass, its deepest passing ancestors answer;
 //! 4. *at least*: if fewer than `at_least` are chosen, the best others above the floor join;
 //! 5. *top-k*: of the chosen labels the `top_k` best stay;
 //! 6. *closure*: the set becomes path-consistent, by adding ancestors or by dropping orphans.
@@ -81,13 +82,13 @@ impl DecodeConfig {
     pub fn validate(&self) -> Result<()> {
         self.threshold.validate()?;
         if self.top_k == Some(0) {
-            return Err(setting("decode.top_k", "at least 1", &0));
+            return Err(Error::setting("decode.top_k", "at least 1", 0));
         }
         if self.top_k.is_some_and(|k| self.at_least > k) {
-            return Err(setting("decode.at_least", "at most `decode.top_k`", &self.at_least));
+            return Err(Error::setting("decode.at_least", "at most `decode.top_k`", self.at_least));
         }
         if !(0.0..=1.0).contains(&self.floor) {
-            return Err(setting("decode.floor", "between 0 and 1", &self.floor));
+            return Err(Error::setting("decode.floor", "between 0 and 1", self.floor));
         }
         Ok(())
     }
@@ -107,10 +108,6 @@ impl DecodeConfig {
             coarser: *coarser_when_unsure,
         })
     }
-}
-
-pub(crate) fn setting(key: &'static str, expected: &'static str, value: &dyn std::fmt::Display) -> Error {
-    Error::Setting { key, expected, value: value.to_string() }
 }
 
 /// Turns scores into label sets of one taxonomy.

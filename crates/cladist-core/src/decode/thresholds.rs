@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::setting;
 use crate::error::{Error, Result};
 use crate::taxonomy::Taxonomy;
 
@@ -44,11 +43,17 @@ impl Thresholds {
     pub fn validate(&self) -> Result<()> {
         const KEY: &str = "decode.threshold";
         let check = |value: f32| {
-            if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(setting(KEY, "between 0 and 1", &value)) }
+            if (0.0..=1.0).contains(&value) {
+                Ok(())
+            } else {
+                Err(Error::setting(KEY, "between 0 and 1", value))
+            }
         };
         match self {
             Self::One(value) => check(*value),
-            Self::PerLevel(levels) if levels.is_empty() => Err(setting(KEY, "a number for level 1", &"[]")),
+            Self::PerLevel(levels) if levels.is_empty() => {
+                Err(Error::setting(KEY, "a number for level 1", "[]"))
+            }
             Self::PerLevel(levels) => levels.iter().try_for_each(|&value| check(value)),
             Self::PerLabel(PerLabel { default, labels }) => {
                 std::iter::once(default).chain(labels.values()).try_for_each(|&value| check(value))

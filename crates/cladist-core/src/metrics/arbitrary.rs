@@ -64,7 +64,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
             scored.map(|label| (label, f32::from(steps[label.index()]) / 8.0)).collect()
         }));
         // About a third of the labels never occur in training.
-        let counts = counts.iter().map(|&count| if count < 50 { 0 } else { count - 50 }).collect();
+        let counts = counts.iter().map(|&count| count.saturating_sub(50)).collect();
         Case {
             gold: rows.iter().map(|(_, gold, _)| pick(gold)).collect(),
             predicted: rows.iter().map(|(_, _, predicted)| pick(predicted)).collect(),

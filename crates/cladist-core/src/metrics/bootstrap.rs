@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::options::MetricOptions;
 use super::samples::Samples;
 use super::view::Judged;
-use crate::decode::setting;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::Job;
 
 /// How documents are resampled.
@@ -48,10 +47,10 @@ impl ResampleOptions {
     /// Checks every value but the names of metrics.
     pub fn validate(&self) -> Result<()> {
         if self.resamples == 0 {
-            return Err(setting("resamples", "at least 1", &0));
+            return Err(Error::setting("resamples", "at least 1", 0));
         }
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
-            return Err(setting("confidence", "between 0 and 1", &self.confidence));
+            return Err(Error::setting("confidence", "between 0 and 1", self.confidence));
         }
         Ok(())
     }

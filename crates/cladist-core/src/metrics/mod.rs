@@ -22,6 +22,8 @@ mod samples;
 mod shots;
 mod sum;
 mod table;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use rayon::prelude::*;

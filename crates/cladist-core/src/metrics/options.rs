@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::decode::setting;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::label_counts::LabelCounts;
 
 /// Which labels a label-wise mean runs over.
@@ -140,24 +139,24 @@ impl MetricOptions {
     /// Checks every value.
     pub fn validate(&self) -> Result<()> {
         if self.k.contains(&0) {
-            return Err(setting("metrics.k", "at least 1", &0));
+            return Err(Error::setting("metrics.k", "at least 1", 0));
         }
         let PropensityNumbers { a, b } = self.propensity.numbers();
         if !(0.0..=10.0).contains(&a) {
-            return Err(setting("metrics.propensity.a", "between 0 and 10", &a));
+            return Err(Error::setting("metrics.propensity.a", "between 0 and 10", a));
         }
         if !(b > 0.0 && b <= 1000.0) {
-            return Err(setting("metrics.propensity.b", "above 0 and at most 1000", &b));
+            return Err(Error::setting("metrics.propensity.b", "above 0 and at most 1000", b));
         }
         if self.medium_at_most < self.few_at_most {
-            return Err(setting(
+            return Err(Error::setting(
                 "metrics.medium_at_most",
                 "at least `metrics.few_at_most`",
-                &self.medium_at_most,
+                self.medium_at_most,
             ));
         }
         if self.ece_bins == 0 {
-            return Err(setting("metrics.ece_bins", "at least 1", &0));
+            return Err(Error::setting("metrics.ece_bins", "at least 1", 0));
         }
         Ok(())
     }

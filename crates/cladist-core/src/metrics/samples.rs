@@ -7,11 +7,12 @@
 use rayon::prelude::*;
 
 use super::options::MetricOptions;
-use super::table::{Source, find};
+use super::table::{MetricInfo, Source, find};
 use super::view::{Judged, View, Viewer};
-use super::{CHUNK, Sets};
+use super::{CHUNK, LabelSpace, Sets};
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::taxonomy::{Closure, LabelId};
 
 /// A document's part in one group.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,45 +50,49 @@ impl Samples {
     ) -> Result<Vec<Self>> {
         options.validate()?;
         judged.check()?;
-        names.iter().map(|name| Self::of(judged, name, options, job)).collect()
-    }
-
-    fn of(judged: &Judged, name: &str, options: &MetricOptions, job: &Job) -> Result<Self> {
-        let unknown = || Error::Setting {
-            key: "metrics",
-            expected: "names of metrics that can be resampled",
-            value: format!("`{name}`"),
+        let unknown = |name: &str| {
+            Error::setting("metrics", "names of metrics that can be resampled", format!("`{name}`"))
         };
-        let (info, number) = find(name).ok_or_else(unknown)?;
-        let number = number.unwrap_or(0);
-        let weights = options.propensity.weights(judged.counts);
-        let single = |(numerator, denominator)| vec![Entry { group: 0, numerator, denominator }];
-        let (entries, ends) = match info.source {
-            Source::Documents(share) => gather(judged, &weights, job, |view| single(share(view)))?,
-            Source::Numbered(share) => gather(judged, &weights, job, |view| single(share(view, number)))?,
-            Source::LevelMean => gather(judged, &weights, job, level_entries)?,
-            Source::LabelF1(sets, _) => gather(judged, &weights, job, |view| label_entries(view, sets))?,
-            Source::Whole => return Err(unknown()),
-        };
-        let mut samples = Self { entries, ends, groups: None, size: 1, active: 1, empty: info.empty };
-        match info.source {
-            Source::LevelMean => {
-                samples.groups = Some(judged.taxonomy.n_levels() + 1);
-                samples.size = samples.count_active();
+        let mut wanted = Vec::new();
+        for name in names {
+            match find(name) {
+                Some((info, number)) if !matches!(info.source, Source::Whole) => {
+                    wanted.push((info, number.unwrap_or(0)));
+                }
+                _ => return Err(unknown(name)),
             }
-            Source::LabelF1(sets, space) => {
-                samples.groups = Some(judged.taxonomy.n_labels());
+        }
+        let mut all: Vec<Self> = wanted.iter().map(|(info, _)| Self::empty(info, judged)).collect();
+        for chunk in gather(judged, &wanted, options, job)? {
+            for (samples, (entries, ends)) in all.iter_mut().zip(chunk) {
+                samples.ends.extend(ends.iter().map(|end| end + samples.entries.len()));
+                samples.entries.extend(entries);
+            }
+        }
+        for (samples, (info, _)) in all.iter_mut().zip(&wanted) {
+            if let Source::LabelF1(sets, space) = info.source {
                 samples.restrict(judged, sets, space.unwrap_or(options.labels));
             }
-            Source::Documents(_) | Source::Numbered(_) | Source::Whole => {}
+            samples.active = samples.count_active();
+            if matches!(info.source, Source::LevelMean) {
+                samples.size = samples.active;
+            }
         }
-        samples.active = samples.count_active();
-        Ok(samples)
+        Ok(all)
+    }
+
+    fn empty(info: &MetricInfo, judged: &Judged) -> Self {
+        let groups = match info.source {
+            Source::LevelMean => Some(judged.taxonomy.n_levels() + 1),
+            Source::LabelF1(..) => Some(judged.taxonomy.n_labels()),
+            Source::Documents(_) | Source::Numbered(_) | Source::Whole => None,
+        };
+        Self { entries: Vec::new(), ends: Vec::new(), groups, size: 1, active: 1, empty: info.empty }
     }
 
     /// Drops the entries of labels that the mean does not run over.
-    fn restrict(&mut self, judged: &Judged, sets: Sets, space: super::LabelSpace) {
-        let mut closure = crate::taxonomy::Closure::new(judged.taxonomy);
+    fn restrict(&mut self, judged: &Judged, sets: Sets, space: LabelSpace) {
+        let mut closure = Closure::new(judged.taxonomy);
         let mut support = vec![0u32; judged.taxonomy.n_labels()];
         for gold in judged.gold {
             if sets == Sets::Plain {
@@ -172,58 +177,63 @@ impl Samples {
     }
 }
 
-fn level_entries(view: &View) -> Vec<Entry> {
-    let entry = |at: &super::view::LevelHits| Entry {
-        group: at.level as u32,
-        numerator: f64::from(at.hits) / f64::from(at.gold),
-        denominator: 1.0,
-    };
-    view.levels.iter().map(entry).collect()
-}
-
 /// One entry per label that is predicted or gold, ascending.
-fn label_entries(view: &View, sets: Sets) -> Vec<Entry> {
+fn push_labels(view: &View, sets: Sets, out: &mut Vec<Entry>) {
     let (predicted, gold) = sets.of(view);
-    let entry = |label: &crate::LabelId, sides: f64| Entry {
+    let entry = |label: &LabelId, hit: bool| Entry {
         group: label.index() as u32,
-        numerator: if sides > 1.0 { 2.0 } else { 0.0 },
-        denominator: sides,
+        numerator: if hit { 2.0 } else { 0.0 },
+        denominator: if hit { 2.0 } else { 1.0 },
     };
-    let mut entries: Vec<Entry> = gold
-        .iter()
-        .map(|label| entry(label, 1.0 + f64::from(u8::from(predicted.contains(*label)))))
-        .collect();
-    entries.extend(predicted.iter().filter(|label| !gold.contains(**label)).map(|label| entry(label, 1.0)));
-    entries.sort_unstable_by_key(|entry| entry.group);
-    entries
+    let start = out.len();
+    out.extend(gold.iter().map(|label| entry(label, predicted.contains(*label))));
+    out.extend(predicted.iter().filter(|label| !gold.contains(**label)).map(|label| entry(label, false)));
+    out[start..].sort_unstable_by_key(|entry| entry.group);
 }
 
+fn push(view: &View, source: Source, number: usize, out: &mut Vec<Entry>) {
+    let single = |(numerator, denominator)| Entry { group: 0, numerator, denominator };
+    match source {
+        Source::Documents(share) => out.push(single(share(view))),
+        Source::Numbered(share) => out.push(single(share(view, number))),
+        Source::LevelMean => out.extend(view.levels.iter().map(|at| Entry {
+            group: at.level as u32,
+            numerator: f64::from(at.hits) / f64::from(at.gold),
+            denominator: 1.0,
+        })),
+        Source::LabelF1(sets, _) => push_labels(view, sets, out),
+        Source::Whole => {}
+    }
+}
+
+/// Entries, and where each document's end.
+type Gathered = (Vec<Entry>, Vec<usize>);
+
+/// Each metric's entries of each chunk of documents.
 fn gather(
     judged: &Judged,
-    weights: &[f64],
+    wanted: &[(&MetricInfo, usize)],
+    options: &MetricOptions,
     job: &Job,
-    of: impl Fn(&View) -> Vec<Entry> + Sync,
-) -> Result<(Vec<Entry>, Vec<usize>)> {
+) -> Result<Vec<Vec<Gathered>>> {
+    let weights = options.propensity.weights(judged.counts);
     let starts: Vec<usize> = (0..judged.len()).step_by(CHUNK).collect();
-    let chunks: Vec<(Vec<Entry>, Vec<usize>)> = starts
+    starts
         .into_par_iter()
         .map_init(
-            || Viewer::new(judged, weights),
+            || Viewer::new(judged, &weights),
             |viewer, start| {
                 job.cancel.check()?;
-                let (mut entries, mut ends) = (Vec::new(), Vec::new());
+                let mut columns = vec![(Vec::new(), Vec::new()); wanted.len()];
                 for document in start..(start + CHUNK).min(judged.len()) {
-                    entries.extend(of(&viewer.view(document)));
-                    ends.push(entries.len());
+                    let view = viewer.view(document);
+                    for ((info, number), (entries, ends)) in wanted.iter().zip(&mut columns) {
+                        push(&view, info.source, *number, entries);
+                        ends.push(entries.len());
+                    }
                 }
-                Ok((entries, ends))
+                Ok(columns)
             },
         )
-        .collect::<Result<_>>()?;
-    let (mut entries, mut ends) = (Vec::new(), Vec::with_capacity(judged.len()));
-    for (chunk, chunk_ends) in chunks {
-        ends.extend(chunk_ends.iter().map(|end| end + entries.len()));
-        entries.extend(chunk);
-    }
-    Ok((entries, ends))
+        .collect()
 }
