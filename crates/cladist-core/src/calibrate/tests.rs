@@ -87,6 +87,28 @@ fn scores_that_say_nothing_are_left_alone_or_pooled() {
 }
 
 #[test]
+fn saturated_scores_keep_their_order() {
+    let (taxonomy, scores, gold) = repeat(&[(0.2, 40, 5), (0.9, 40, 35)]);
+    let many = Taxonomy::flat((0..50).map(|n| format!("{n:02}")));
+    // Neighbouring numbers below 1, and numbers that no logit is kept for.
+    let mut high = 1.0f32;
+    let mut row = Vec::new();
+    for (n, label) in many.labels().enumerate() {
+        high = high.next_down();
+        row.push((label, if n < 25 { high } else { 1e-9 / n as f32 }));
+    }
+    // Labels in the opposite order, so that ties would turn the ranking round.
+    let labels: Vec<LabelId> = row.iter().rev().map(|entry| entry.0).collect();
+    let raw = Scores::from_rows([labels.iter().copied().zip(row.iter().map(|entry| entry.1)).collect()]);
+    for method in [Method::Isotonic, Method::Platt] {
+        let fitted = config(method).fit(&scores, &gold, &taxonomy).unwrap();
+        let ranked: Vec<LabelId> =
+            fitted.apply(raw.clone(), &many).row(0).iter().map(|entry| entry.0).collect();
+        assert_eq!(ranked, labels, "{method:?}");
+    }
+}
+
+#[test]
 fn a_level_with_few_positives_uses_the_global_map() {
     let mut builder = crate::taxonomy::Builder::new();
     builder.edge(Some("a"), "b", &crate::taxonomy::Origin::default());

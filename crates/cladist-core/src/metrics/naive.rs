@@ -419,6 +419,12 @@ proptest! {
             prop_assert!((value - expected.metrics[metric]).abs() < 1e-9, "{}", metric);
             prop_assert!(low <= high);
         }
+        for metric in samples::Samples::collect(&judged, &resample.metrics, &options, &Job::silent()).unwrap() {
+            let sums = bootstrap::weighted(&metric, &vec![1; judged.len()]);
+            if let (Some(drawn), Some(value)) = (metric.resampled(&sums), metric.value(&sums)) {
+                prop_assert!((drawn - value).abs() < 1e-12);
+            }
+        }
         // The second run answers the same documents differently.
         let n = case.taxonomy.n_labels();
         let predicted: Vec<LabelSet> = (0..judged.len())
