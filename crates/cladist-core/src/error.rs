@@ -28,6 +28,42 @@ pub enum Error {
     /// A bundle or run folder is damaged, incomplete or not ours.
     #[error(transparent)]
     Bundle(#[from] crate::bundle::BundleError),
+    /// A setting has a value that makes no sense.
+    #[error("`{key}` must be {expected}: {value}")]
+    Setting {
+        /// The key, with its section.
+        key: &'static str,
+        /// What would do.
+        expected: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// Two lists that speak of the same documents differ in length.
+    #[error("{n_left} {left} but {n_right} {right}")]
+    Mismatch {
+        /// What the first list holds.
+        left: &'static str,
+        /// Its length.
+        n_left: usize,
+        /// What the second list holds.
+        right: &'static str,
+        /// Its length.
+        n_right: usize,
+    },
+    /// Two runs to be compared were judged by different gold labels.
+    #[error("the runs have different gold labels for document {document}")]
+    DifferentGold {
+        /// The first such document, from 1.
+        document: usize,
+    },
+    /// A file or setting names a label that the taxonomy does not have.
+    #[error("unknown label in {place}: `{id}`")]
+    UnknownLabel {
+        /// Where it is named.
+        place: &'static str,
+        /// The name.
+        id: String,
+    },
     /// The work was asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -38,6 +74,11 @@ impl Error {
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
+    }
+
+    /// A setting that makes no sense: its key with section, what would do, and what was given.
+    pub fn setting(key: &'static str, expected: &'static str, value: impl ToString) -> Self {
+        Self::Setting { key, expected, value: value.to_string() }
     }
 
     /// The process exit code of the sysexits family: 65 bad data, 74 disk, 75 try again.

@@ -4,12 +4,15 @@
 //! format a vocabulary comes in; every classifier returns [`Scores`]; decoding and metrics know nothing else.
 
 pub mod bundle;
+pub mod calibrate;
 pub mod classifier;
+pub mod decode;
 pub mod document;
 pub mod error;
 pub mod files;
 pub mod job;
 pub mod label_counts;
+pub mod metrics;
 pub mod scores;
 pub mod taxonomy;
 
