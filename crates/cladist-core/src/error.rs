@@ -25,6 +25,24 @@ pub enum Error {
     /// A bundle or run folder is damaged, incomplete or not ours.
     #[error(transparent)]
     Bundle(#[from] crate::bundle::BundleError),
+    /// A setting has a value without sense.
+    #[error("`{key}` cannot be {value}: {expected}")]
+    Setting {
+        /// The key as written in a configuration: `linear.c`.
+        key: &'static str,
+        /// The value given.
+        value: String,
+        /// What would be accepted.
+        expected: &'static str,
+    },
+    /// No training document has both a feature and a label.
+    #[error(
+        "there is nothing to learn from: none of the {n_documents} training documents has text and a label"
+    )]
+    NothingToLearn {
+        /// How many there were.
+        n_documents: usize,
+    },
     /// The work was asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -35,6 +53,11 @@ impl Error {
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
+    }
+
+    /// A setting that was refused; `expected` says what would be accepted.
+    pub(crate) fn setting(key: &'static str, value: impl ToString, expected: &'static str) -> Self {
+        Self::Setting { key, value: value.to_string(), expected }
     }
 
     /// The process exit code of the sysexits family: 65 bad data, 74 disk, 75 try again.
