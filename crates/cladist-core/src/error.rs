@@ -64,6 +64,14 @@ pub enum Error {
         /// The name.
         id: String,
     },
+    /// No training document has both a feature and a label.
+    #[error(
+        "there is nothing to learn from: none of the {n_documents} training documents has text and a label"
+    )]
+    NothingToLearn {
+        /// How many there were.
+        n_documents: usize,
+    },
     /// The work was asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -81,13 +89,14 @@ impl Error {
         Self::Setting { key, expected, value: value.to_string() }
     }
 
-    /// The process exit code of the sysexits family: 65 bad data, 74 disk, 75 try again.
+    /// The process exit code of the sysexits family: 65 bad data, 66 no input, 74 disk, 75 try again, 78 settings.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => 66,
             Self::Io { .. } | Self::TaxonomyWrite(crate::taxonomy::WriteError::Io(_)) => 74,
             Self::Cancelled => 75,
+            Self::Setting { .. } => 78,
             _ => 65,
         }
     }

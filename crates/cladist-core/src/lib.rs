@@ -12,9 +12,12 @@ pub mod error;
 pub mod files;
 pub mod job;
 pub mod label_counts;
+pub mod linear;
 pub mod metrics;
 pub mod scores;
 pub mod taxonomy;
+mod tensors;
+pub mod text;
 
 pub use classifier::{Classifier, Request};
 pub use document::Document;

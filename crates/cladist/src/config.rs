@@ -128,8 +128,18 @@ impl RunConfig {
 
     /// Checks what types cannot.
     pub fn validate(&self) -> anyhow::Result<()> {
-        let Self { head: _, refit: _, data, features: _, linear: _, train: _, calibrate, fit_thresholds, decode, metrics } =
-            self;
+        let Self {
+            head: _,
+            refit: _,
+            data,
+            features: _,
+            linear: _,
+            train: _,
+            calibrate,
+            fit_thresholds,
+            decode,
+            metrics,
+        } = self;
         self.recipe().validate()?;
         data.validate()?;
         calibrate.validate()?;

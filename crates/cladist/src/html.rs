@@ -68,7 +68,9 @@ fn levels(page: &mut String, report: &Report) {
     if report.per_level.len() < 2 {
         return;
     }
-    page.push_str("<h2>By level</h2><table><tr><th>level<th>labels<th>gold<th>precision<th>recall<th>F1<th>R-Precision");
+    page.push_str(
+        "<h2>By level</h2><table><tr><th>level<th>labels<th>gold<th>precision<th>recall<th>F1<th>R-Precision",
+    );
     for row in &report.per_level {
         let _ = write!(
             page,
@@ -89,7 +91,9 @@ fn shots(page: &mut String, report: &Report) {
     if report.shots.is_empty() {
         return;
     }
-    page.push_str("<h2>By number of training documents</h2><table><tr><th>class<th>k<th>labels<th>P@k<th>R@k<th>F@k");
+    page.push_str(
+        "<h2>By number of training documents</h2><table><tr><th>class<th>k<th>labels<th>P@k<th>R@k<th>F@k",
+    );
     for row in &report.shots {
         let _ = write!(
             page,

@@ -27,7 +27,12 @@ pub struct Answers<'a> {
 
 impl<'a> Answers<'a> {
     /// Scores and decodes a split.
-    pub fn new(model: &'a Model, split: &'a Split, args: &DecodeArgs, session: &Session) -> anyhow::Result<Self> {
+    pub fn new(
+        model: &'a Model,
+        split: &'a Split,
+        args: &DecodeArgs,
+        session: &Session,
+    ) -> anyhow::Result<Self> {
         let job = session.job();
         job.progress.stage(&format!("score {}", split.name), split.documents.len() as u64);
         let request = Request { job: job.clone(), ..Request::default() };
@@ -59,7 +64,8 @@ impl<'a> Answers<'a> {
     /// Every metric.
     pub fn report(&self, options: &MetricOptions, session: &Session) -> anyhow::Result<Report> {
         let Judged { scores, predicted, gold, taxonomy, counts } = self.judged();
-        let mut report = metrics::evaluate(scores, predicted, gold, taxonomy, counts, options, &session.job())?;
+        let mut report =
+            metrics::evaluate(scores, predicted, gold, taxonomy, counts, options, &session.job())?;
         if let Some(error) = self.raw_error {
             report.metrics.insert("ece-uncalibrated".to_owned(), error);
         }

@@ -123,7 +123,10 @@ pub fn open(path: &Path) -> anyhow::Result<Run> {
         return Ok(Run { model, folder: Some(path.to_owned()), source });
     }
     if !path.exists() {
-        let text = format!("`{}` does not exist\nhint: give the folder that `cladist train --out` wrote", path.display());
+        let text = format!(
+            "`{}` does not exist\nhint: give the folder that `cladist train --out` wrote",
+            path.display()
+        );
         bail!(ConfigError::NoRun(text));
     }
     Ok(Run { model: load(path)?, folder: None, source: None })

@@ -29,8 +29,10 @@ pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
     }
     let decode = DecodeArgs::default();
     let answers_a = Answers::new(&a.model, &split, &decode, session)?;
-    let answers_b = Answers { gold: same_gold(&split, &other)?, ..Answers::new(&b.model, &other, &decode, session)? };
-    let options = ResampleOptions { resamples: args.resamples, seed: args.seed, ..ResampleOptions::default() };
+    let answers_b =
+        Answers { gold: same_gold(&split, &other)?, ..Answers::new(&b.model, &other, &decode, session)? };
+    let options =
+        ResampleOptions { resamples: args.resamples, seed: args.seed, ..ResampleOptions::default() };
     let rows = metrics::compare(
         &answers_a.judged(),
         &answers_b.judged(),
@@ -71,7 +73,8 @@ fn same_documents(a: &Split, b: &Split) -> anyhow::Result<()> {
     let ids = |split: &Split| split.documents.iter().map(|document| document.id.clone()).collect::<Vec<_>>();
     if ids(a) != ids(b) {
         bail!(ConfigError::Missing(
-            "the runs read different documents\nhint: name the documents of both with `--corpus DIR`".to_owned()
+            "the runs read different documents\nhint: name the documents of both with `--corpus DIR`"
+                .to_owned()
         ));
     }
     Ok(())

@@ -52,7 +52,19 @@ fn stats(args: &DataStatsArgs, session: &Session) -> anyhow::Result<()> {
 fn print_stats(stats: &CorpusStats, session: &Session) -> anyhow::Result<()> {
     let mut table = Table::new(
         1,
-        ["split", "documents", "empty", "unlabelled", "labels", "once", "few", "medium", "many", "labels/doc", "words"],
+        [
+            "split",
+            "documents",
+            "empty",
+            "unlabelled",
+            "labels",
+            "once",
+            "few",
+            "medium",
+            "many",
+            "labels/doc",
+            "words",
+        ],
     );
     for (name, split) in &stats.splits {
         table.row([
@@ -72,7 +84,12 @@ fn print_stats(stats: &CorpusStats, session: &Session) -> anyhow::Result<()> {
     session.output.line(&table)?;
     let mut table = Table::new(2, ["split", "quantity", "min", "5%", "25%", "50%", "75%", "95%", "max"]);
     for (name, split) in &stats.splits {
-        let quantities = [("words", Some(split.words)), ("characters", Some(split.characters)), ("labels", Some(split.labels_per_document)), ("features", split.features)];
+        let quantities = [
+            ("words", Some(split.words)),
+            ("characters", Some(split.characters)),
+            ("labels", Some(split.labels_per_document)),
+            ("features", split.features),
+        ];
         for (what, quantiles) in quantities {
             let Some(Quantiles { mean: _, min, p05, p25, p50, p75, p95, max }) = quantiles else { continue };
             let mut row = vec![name.to_string(), what.to_owned()];
@@ -97,7 +114,11 @@ fn print_stats(stats: &CorpusStats, session: &Session) -> anyhow::Result<()> {
         }
         let mut table = Table::new(2, ["label", "name", "documents"]);
         for label in &split.top_labels {
-            table.row([label.id.clone(), label.name.clone().unwrap_or_default(), label.documents.to_string()]);
+            table.row([
+                label.id.clone(),
+                label.name.clone().unwrap_or_default(),
+                label.documents.to_string(),
+            ]);
         }
         session.output.line(format!("\nmost frequent in {name}\n{table}"))?;
         let mut table = Table::new(2, ["label", "and label", "documents"]);
@@ -137,7 +158,10 @@ fn check(args: &DataCheckArgs, session: &Session) -> anyhow::Result<()> {
 
 fn split(args: &DataSplitArgs, session: &Session) -> anyhow::Result<()> {
     if !(args.dev >= 0.0 && args.test >= 0.0 && args.dev + args.test < 1.0) {
-        bail!(ConfigError::Missing(format!("`--dev {}` and `--test {}` must leave something to train on", args.dev, args.test)));
+        bail!(ConfigError::Missing(format!(
+            "`--dev {}` and `--test {}` must leave something to train on",
+            args.dev, args.test
+        )));
     }
     let format = args.corpus_format.as_deref().map(format).transpose()?;
     let mut reader = Reader::open(&args.input, format, &ReadOptions::default())?;
@@ -223,7 +247,8 @@ fn convert(args: &DataConvertArgs, session: &Session) -> anyhow::Result<()> {
             Ok(())
         })?;
     }
-    let write_options = WriteOptions { shape: Some(shape), replace_spaces: args.replace_spaces, ..WriteOptions::default() };
+    let write_options =
+        WriteOptions { shape: Some(shape), replace_spaces: args.replace_spaces, ..WriteOptions::default() };
     let draft = args.output.with_extension("draft");
     let sink: Box<dyn Write> = if to_stdout {
         Box::new(BufWriter::new(io::stdout().lock()))
@@ -295,7 +320,12 @@ fn formats(args: &JsonArgs, session: &Session) -> anyhow::Result<()> {
     let mut table = Table::new(4, ["format", "files", "can", "what it is"]);
     for info in &FORMATS {
         let files = if info.is_folder() { "a folder".to_owned() } else { info.endings.join(" ") };
-        table.row([info.name, &files, if info.is_writable() { "read, write" } else { "read" }, info.description]);
+        table.row([
+            info.name,
+            &files,
+            if info.is_writable() { "read, write" } else { "read" },
+            info.description,
+        ]);
     }
     session.output.line(table)
 }

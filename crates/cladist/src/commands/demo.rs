@@ -19,7 +19,9 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     }
     let corpus = std::path::absolute(&args.out)?.with_file_name(corpus_name(&args.out));
     demo::write_folder(&corpus, args.seed)?;
-    session.output.line("Support tickets of a city mobility service, labelled from a DAG of three levels.\n")?;
+    session
+        .output
+        .line("Support tickets of a city mobility service, labelled from a DAG of three levels.\n")?;
     let train_args = TrainArgs {
         corpus: CorpusArgs { corpus: Some(corpus.clone()), ..CorpusArgs::default() },
         head: Some(args.head.clone()),
@@ -49,8 +51,11 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     evaluate::run(&evaluate_args, session)?;
 
     let run = model::open(&args.out)?;
-    let documents: Vec<Document> =
-        demo::EXAMPLES.iter().enumerate().map(|(n, text)| Document::from_text(format!("example-{}", n + 1), *text)).collect();
+    let documents: Vec<Document> = demo::EXAMPLES
+        .iter()
+        .enumerate()
+        .map(|(n, text)| Document::from_text(format!("example-{}", n + 1), *text))
+        .collect();
     let scores = run.model.pipeline.score(&documents, &Request::default())?;
     let decoder = decoder(&run.model, &DecodeArgs { top_k: Some(4), ..DecodeArgs::default() }, true)?;
     session.output.line("\nNew tickets and their four best labels:")?;
@@ -58,7 +63,11 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     for (document, row) in documents.iter().zip(decoder.answer(&scores).rows()) {
         session.output.line(format!("\n  “{}”", document.text.replace('\n', " ")))?;
         for &(label, score) in row {
-            session.output.line(format!("    {score:.2}  level {}  {}", taxonomy.level(label), taxonomy.name(label)))?;
+            session.output.line(format!(
+                "    {score:.2}  level {}  {}",
+                taxonomy.level(label),
+                taxonomy.name(label)
+            ))?;
         }
     }
     session.output.line(format!(

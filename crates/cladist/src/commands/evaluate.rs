@@ -108,11 +108,12 @@ fn metric_options(run: &Run, args: &EvaluateArgs) -> anyhow::Result<MetricOption
     if let Some(propensity) = &args.propensity {
         match propensity.split_once(',') {
             Some((a, b)) => {
-                let number = |text: &str| {
-                    text.trim().parse::<f64>().map_err(|_| ConfigError::Missing(format!(
+                let number =
+                    |text: &str| {
+                        text.trim().parse::<f64>().map_err(|_| ConfigError::Missing(format!(
                         "`--propensity {propensity}` must be a preset or two numbers such as `0.55,1.5`"
                     )))
-                };
+                    };
                 let numbers: BTreeMap<&str, f64> = [("a", number(a)?), ("b", number(b)?)].into();
                 settings.set("propensity", toml::Value::try_from(numbers)?)?;
             }
@@ -182,7 +183,8 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
         "{head} on {split}: {} documents ({} with gold), {} labels\n",
         report.n_documents, report.n_with_gold, report.n_labels
     ))?;
-    let heads: &[&str] = if intervals.is_empty() { &["metric", "value"] } else { &["metric", "value", "95% interval"] };
+    let heads: &[&str] =
+        if intervals.is_empty() { &["metric", "value"] } else { &["metric", "value", "95% interval"] };
     let mut table = Table::new(1, heads.iter().copied());
     for &name in HEADLINE {
         let Some(&value) = report.metrics.get(name) else { continue };
@@ -226,7 +228,9 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
         ]);
     }
     if let (false, Some(k)) = (table.is_empty(), k) {
-        session.output.line(format!("\nlabel-macro averages by number of training documents, k = {k}\n{table}"))?;
+        session
+            .output
+            .line(format!("\nlabel-macro averages by number of training documents, k = {k}\n{table}"))?;
     }
     session.output.note("\nConventions:");
     for (name, words) in &report.conventions {

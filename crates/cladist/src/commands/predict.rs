@@ -32,7 +32,8 @@ pub fn run(args: &PredictArgs, session: &Session) -> anyhow::Result<()> {
     job.progress.stage("predict", 0);
 
     let mut label = |documents: &mut Vec<Document>| -> anyhow::Result<()> {
-        let request = Request { job: Job { cancel: job.cancel.clone(), ..Job::silent() }, ..Request::default() };
+        let request =
+            Request { job: Job { cancel: job.cancel.clone(), ..Job::silent() }, ..Request::default() };
         let scores = run.model.pipeline.score(documents, &request)?;
         let answers = decoder.answer(&decoder.prepare(scores));
         write_rows(&mut out, args.format, documents, &answers, taxonomy)?;
@@ -41,8 +42,11 @@ pub fn run(args: &PredictArgs, session: &Session) -> anyhow::Result<()> {
         Ok(())
     };
     let mut rejects = Rejects::new(Path::new("rejects.jsonl"));
-    let inputs: Vec<&Path> =
-        if args.files.is_empty() { vec![Path::new("-")] } else { args.files.iter().map(AsRef::as_ref).collect() };
+    let inputs: Vec<&Path> = if args.files.is_empty() {
+        vec![Path::new("-")]
+    } else {
+        args.files.iter().map(AsRef::as_ref).collect()
+    };
     for path in inputs {
         let mut input = Input::open(path, args)?;
         let mut batch = Vec::with_capacity(BATCH);
@@ -97,8 +101,9 @@ impl Input {
         if format == InputFormat::Document {
             let mut bytes = Vec::new();
             stream.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
-            let text = String::from_utf8(bytes)
-                .map_err(|error| Error::io("read", path)(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+            let text = String::from_utf8(bytes).map_err(|error| {
+                Error::io("read", path)(io::Error::new(io::ErrorKind::InvalidData, error))
+            })?;
             return Ok(Self::Whole(Some(Document::from_text(path.display().to_string(), text))));
         }
         let options = ReadOptions { text_field: args.text_field.clone(), ..ReadOptions::default() };
@@ -131,7 +136,8 @@ fn sniff(path: &Path, start: &[u8]) -> InputFormat {
     if name.ends_with(".tsv") {
         return InputFormat::Tsv;
     }
-    let first = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).iter().find(|byte| !byte.is_ascii_whitespace());
+    let first =
+        start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'{') { InputFormat::Jsonl } else { InputFormat::Text }
 }
 
@@ -173,8 +179,14 @@ fn write_rows(
             }
             PredictFormat::Tsv => {
                 for Answer { id, name, score, level } in labels {
-                    writeln!(out, "{}\t{}\t{}\t{score}\t{level}", plain(&document.id), plain(id), plain(name))
-                        .context("cannot write predictions")?;
+                    writeln!(
+                        out,
+                        "{}\t{}\t{}\t{score}\t{level}",
+                        plain(&document.id),
+                        plain(id),
+                        plain(name)
+                    )
+                    .context("cannot write predictions")?;
                 }
             }
         }

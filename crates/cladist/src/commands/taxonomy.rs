@@ -79,14 +79,22 @@ fn load(path: &Path, args: &TaxonomyReadArgs, session: &Session) -> anyhow::Resu
     Ok(taxonomy)
 }
 
-fn show(taxonomy: &Taxonomy, depth: usize, below: Option<&str>, json: bool, session: &Session) -> anyhow::Result<()> {
+fn show(
+    taxonomy: &Taxonomy,
+    depth: usize,
+    below: Option<&str>,
+    json: bool,
+    session: &Session,
+) -> anyhow::Result<()> {
     let stats = taxonomy.stats();
     if json {
         return session.output.json(&stats);
     }
     let tops = match below {
         None => taxonomy.roots().to_vec(),
-        Some(id) => vec![taxonomy.get(id).ok_or_else(|| Error::UnknownLabel { place: "--below", id: id.to_owned() })?],
+        Some(id) => vec![
+            taxonomy.get(id).ok_or_else(|| Error::UnknownLabel { place: "--below", id: id.to_owned() })?,
+        ],
     };
     let shape = if taxonomy.is_tree() { "a tree" } else { "a DAG" };
     let levels: Vec<String> = stats.labels_per_level.iter().map(ToString::to_string).collect();
@@ -140,7 +148,8 @@ fn check(path: &Path, args: &TaxonomyReadArgs, as_json: bool, session: &Session)
         Ok(Loaded { taxonomy, warnings }) => {
             if as_json {
                 let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-                let report = json!({"ok": true, "labels": taxonomy.n_labels(), "problems": [], "warnings": warnings});
+                let report =
+                    json!({"ok": true, "labels": taxonomy.n_labels(), "problems": [], "warnings": warnings});
                 return session.output.json(&report);
             }
             for warning in &warnings {
@@ -183,10 +192,20 @@ fn diff(diff: &Diff, as_json: bool, session: &Session) -> anyhow::Result<()> {
         session.output.line(format!("- {}  {}", label.id, text(&label.name)))?;
     }
     for change in &diff.renamed {
-        session.output.line(format!("renamed {}: {} → {}", change.id, text(&change.from), text(&change.to)))?;
+        session.output.line(format!(
+            "renamed {}: {} → {}",
+            change.id,
+            text(&change.from),
+            text(&change.to)
+        ))?;
     }
     for change in &diff.moved {
-        session.output.line(format!("moved {}: {} → {}", change.id, parents(&change.from), parents(&change.to)))?;
+        session.output.line(format!(
+            "moved {}: {} → {}",
+            change.id,
+            parents(&change.from),
+            parents(&change.to)
+        ))?;
     }
     for change in &diff.redescribed {
         session.output.line(format!("described anew: {}", change.id))?;

@@ -37,7 +37,10 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
         bail!(ConfigError::Exists(out.clone()));
     }
     if taken && !(out.join("config.toml").exists() && out.join("bundle").exists()) {
-        bail!(ConfigError::Missing(format!("`{}` is not a run folder, so it is not replaced", out.display())));
+        bail!(ConfigError::Missing(format!(
+            "`{}` is not a run folder, so it is not replaced",
+            out.display()
+        )));
     }
     let source = absolute(source(&args.corpus, None)?)?;
     if source.train.is_empty() {
@@ -79,11 +82,21 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
         session.bars.clear();
         dev_metrics = report.metrics.clone();
         let head = serde_json::to_value(config.head)?.as_str().unwrap_or_default().to_owned();
-        let evaluation =
-            Evaluation { run: out.display().to_string(), head, split: SplitName::Dev, intervals: Vec::new(), report };
+        let evaluation = Evaluation {
+            run: out.display().to_string(),
+            head,
+            split: SplitName::Dev,
+            intervals: Vec::new(),
+            report,
+        };
         evaluate::save(&draft.path("reports"), &evaluation, session)?;
         let value = |name: &str| figure(dev_metrics.get(name).copied());
-        session.output.note(format!("on dev: micro-F1 {}, macro-F1 {}, P@1 {}", value("micro-f1"), value("macro-f1"), value("p@1")));
+        session.output.note(format!(
+            "on dev: micro-F1 {}, macro-F1 {}, P@1 {}",
+            value("micro-f1"),
+            value("macro-f1"),
+            value("p@1")
+        ));
     }
     let record = json!({
         "event": "trained", "seconds": seconds, "documents": model.counts.n_documents, "refitted": refitted,
@@ -93,7 +106,11 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
     draft.write("metrics.jsonl", format!("{record}\n").as_bytes())?;
     draft.commit()?;
     if !rejects.is_empty() {
-        session.output.warn(format!("{} lines were rejected, see {}", rejects.len(), out.join("rejects.jsonl").display()));
+        session.output.warn(format!(
+            "{} lines were rejected, see {}",
+            rejects.len(),
+            out.join("rejects.jsonl").display()
+        ));
     }
     session.output.note(format!("the run is in {}", out.display()));
     if args.json {
@@ -110,7 +127,12 @@ struct Trained {
 }
 
 /// Trains on train, chooses on dev, and perhaps trains once more on both.
-fn train(config: &RunConfig, corpus: &Corpus, data: &DataReport, session: &Session) -> anyhow::Result<Trained> {
+fn train(
+    config: &RunConfig,
+    corpus: &Corpus,
+    data: &DataReport,
+    session: &Session,
+) -> anyhow::Result<Trained> {
     let Corpus { taxonomy, train, dev, test: _ } = corpus;
     let train = train.as_ref().context("the corpus has no train split")?;
     let fit = |documents: &[Document], gold: &[LabelSet]| {
@@ -152,7 +174,11 @@ fn train(config: &RunConfig, corpus: &Corpus, data: &DataReport, session: &Sessi
         pipeline.model = Arc::clone(&classifier) as _;
         counts = LabelCounts::of(&gold, taxonomy.n_labels());
     }
-    Ok(Trained { model: Model { config: config.clone(), pipeline, thresholds, counts }, classifier, dev_value })
+    Ok(Trained {
+        model: Model { config: config.clone(), pipeline, thresholds, counts },
+        classifier,
+        dev_value,
+    })
 }
 
 /// The source with whole paths, so that the run finds its corpus from anywhere.

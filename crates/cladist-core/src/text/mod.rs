@@ -1,0 +1,3 @@
+//! From text to features.
+
+pub mod tfidf;
