@@ -25,6 +25,17 @@ pub enum Refit {
     Never,
 }
 
+/// Where decision thresholds come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdSource {
+    /// Fitted on dev, if there is one.
+    #[default]
+    Fitted,
+    /// As `decode.threshold` says.
+    Fixed,
+}
+
 /// Settings of a run of a linear head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +45,9 @@ pub struct RunConfig {
     /// When to train once more on train and dev together.
     #[serde(default)]
     pub refit: Refit,
+    /// Where decision thresholds come from.
+    #[serde(default)]
+    pub thresholds: ThresholdSource,
     /// How the corpus is read.
     #[serde(default)]
     pub data: DataConfig,
@@ -68,6 +82,7 @@ impl RunConfig {
         Self {
             head,
             refit: Refit::default(),
+            thresholds: ThresholdSource::default(),
             // Something must be there to calibrate and fit thresholds on.
             data: DataConfig { dev: 0.1, ..DataConfig::default() },
             features,
@@ -109,14 +124,17 @@ impl RunConfig {
             settings.set("data.dev", dev)?;
         }
         if let Some(fit) = args.fit_thresholds {
-            let (objective, granularity) = match fit {
-                FitThresholdsArg::Micro => ("micro-f1", "global"),
-                FitThresholdsArg::Level => ("micro-f1", "level"),
-                FitThresholdsArg::Macro => ("macro-f1", "label"),
-                FitThresholdsArg::None => ("none", "global"),
+            let choice = match fit {
+                FitThresholdsArg::Micro => Some(("micro-f1", "global")),
+                FitThresholdsArg::Level => Some(("micro-f1", "level")),
+                FitThresholdsArg::Macro => Some(("macro-f1", "label")),
+                FitThresholdsArg::None => None,
             };
-            settings.set("fit_thresholds.objective", objective)?;
-            settings.set("fit_thresholds.granularity", granularity)?;
+            settings.set("thresholds", if choice.is_some() { "fitted" } else { "fixed" })?;
+            if let Some((objective, granularity)) = choice {
+                settings.set("fit_thresholds.objective", objective)?;
+                settings.set("fit_thresholds.granularity", granularity)?;
+            }
         }
         for argument in &args.set {
             settings.set_argument(argument)?;

@@ -3,9 +3,10 @@
 use anyhow::bail;
 use cladist_core::LabelSet;
 use cladist_core::corpus::Split;
-use cladist_core::metrics::{self, ResampleOptions};
+use cladist_core::metrics::bootstrap::ResampleOptions;
+use cladist_core::metrics::compare::compare;
 
-use crate::args::{CompareArgs, CorpusArgs, DecodeArgs};
+use crate::args::{CompareArgs, DecodeArgs};
 use crate::commands::evaluate::load_split;
 use crate::error::ConfigError;
 use crate::judge::Answers;
@@ -17,9 +18,7 @@ use crate::session::Session;
 pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
     let (a, b) = (model::open(&args.a)?, model::open(&args.b)?);
     let (split, _) = load_split(&a, &args.corpus, &args.split, session)?;
-    // The second run reads what the first read, through its own policies.
-    let own = CorpusArgs { ..args.corpus.clone() };
-    let (other, _) = load_split(&b, &own, &args.split, session)?;
+    let (other, _) = load_split(&b, &args.corpus, &args.split, session)?;
     same_documents(&split, &other)?;
     if a.model.taxonomy() != b.model.taxonomy() {
         bail!(ConfigError::Missing(
@@ -33,7 +32,7 @@ pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
         Answers { gold: same_gold(&split, &other)?, ..Answers::new(&b.model, &other, &decode, session)? };
     let options =
         ResampleOptions { resamples: args.resamples, seed: args.seed, ..ResampleOptions::default() };
-    let rows = metrics::compare(
+    let rows = compare(
         &answers_a.judged(),
         &answers_b.judged(),
         &a.model.config.metrics,

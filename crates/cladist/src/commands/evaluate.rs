@@ -5,7 +5,8 @@ use std::path::Path;
 
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{self, DataReport, Split, SplitName};
-use cladist_core::metrics::{self, Interval, MetricOptions, Report, ResampleOptions};
+use cladist_core::metrics::bootstrap::{Interval, ResampleOptions, bootstrap};
+use cladist_core::metrics::{MetricOptions, Report};
 use serde::Serialize;
 
 use crate::args::{CorpusArgs, EvaluateArgs};
@@ -49,7 +50,7 @@ pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
     let intervals = match args.bootstrap {
         Some(resamples) => {
             let resample = ResampleOptions { resamples, ..ResampleOptions::default() };
-            metrics::bootstrap(&answers.judged(), &options, &resample, &session.job())?
+            bootstrap(&answers.judged(), &options, &resample, &session.job())?
         }
         None => Vec::new(),
     };

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use cladist_core::bundle::Draft;
-use cladist_core::calibrate::{Objective, fit_thresholds};
+use cladist_core::calibrate::fit_thresholds;
 use cladist_core::corpus::{self, Corpus, CorpusSource, DataReport, Split, SplitName};
 use cladist_core::linear::LinearModel;
 use cladist_core::pipeline::Pipeline;
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::args::{DecodeArgs, TrainArgs};
 use crate::commands::evaluate::{self, Evaluation};
-use crate::config::{Refit, RunConfig};
+use crate::config::{Refit, RunConfig, ThresholdSource};
 use crate::corpora::{Rejects, source, with_bad_lines};
 use crate::error::ConfigError;
 use crate::judge::Answers;
@@ -147,7 +147,7 @@ fn train(
         let request = Request { job: session.job(), ..Request::default() };
         let raw = pipeline.raw_scores(&dev.documents, &request)?;
         pipeline.calibration = config.calibrate.fit(&raw, &dev.gold, taxonomy)?;
-        if config.fit_thresholds.objective != Objective::None {
+        if config.thresholds == ThresholdSource::Fitted {
             let scores = pipeline.calibration.apply(raw, taxonomy);
             let scores = config.decode.build(taxonomy)?.prepare(scores);
             let fitted = fit_thresholds(&scores, &dev.gold, taxonomy, &config.fit_thresholds)?;
