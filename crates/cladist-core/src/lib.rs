@@ -5,13 +5,16 @@
 
 pub mod bundle;
 pub mod classifier;
+pub mod corpus;
 pub mod document;
 pub mod error;
 pub mod files;
 pub mod job;
 pub mod label_counts;
+pub mod readers;
 pub mod scores;
 pub mod taxonomy;
+pub mod text;
 
 pub use classifier::{Classifier, Request};
 pub use document::Document;

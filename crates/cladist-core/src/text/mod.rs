@@ -1,0 +1,3 @@
+//! Text before it becomes features or tokens.
+
+pub mod normalise;
