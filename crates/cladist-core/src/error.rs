@@ -72,6 +72,15 @@ pub enum Error {
         /// How many there were.
         n_documents: usize,
     },
+    /// A corpus file has a record that cannot be read.
+    #[error(transparent)]
+    BadLine(Box<crate::readers::BadLine>),
+    /// A document does not fit the format it is to be written in.
+    #[error(transparent)]
+    Unwritable(#[from] Box<crate::readers::Unwritable>),
+    /// A corpus is incomplete, or breaks a policy.
+    #[error(transparent)]
+    Corpus(#[from] crate::corpus::CorpusError),
     /// The work was asked to stop.
     #[error("cancelled")]
     Cancelled,

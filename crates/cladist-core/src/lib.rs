@@ -6,6 +6,7 @@
 pub mod bundle;
 pub mod calibrate;
 pub mod classifier;
+pub mod corpus;
 pub mod decode;
 pub mod document;
 pub mod error;
@@ -14,6 +15,8 @@ pub mod job;
 pub mod label_counts;
 pub mod linear;
 pub mod metrics;
+pub mod pipeline;
+pub mod readers;
 pub mod scores;
 pub mod taxonomy;
 mod tensors;

@@ -149,6 +149,7 @@ impl RunConfig {
         let Self {
             head: _,
             refit: _,
+            thresholds: _,
             data,
             features: _,
             linear: _,
