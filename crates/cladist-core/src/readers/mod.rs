@@ -40,7 +40,7 @@ pub use options::ReadOptions;
 pub use write::{Reason, Shape, Unwritable, WriteOptions, Writer};
 
 use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::document::Document;
