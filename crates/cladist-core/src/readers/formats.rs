@@ -63,7 +63,7 @@ impl FormatInfo {
         matches!(self.open, Open::Folder(_))
     }
 
-    /// Whether a [`Writer`] can write it.
+    /// Whether a [`super::Writer`] can write it.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.write.is_some()
