@@ -149,7 +149,7 @@ fn a_split_loads_alone_for_the_taxonomy_of_a_model() {
 fn stratification_keeps_the_shares_of_real_labels() {
     // In tibkat most documents have a label that few others have, and stay for its sake.
     for (name, fraction, tolerance) in
-        [("reuters21578-aptemod", 0.1, 0.02), ("tibkat-gnd", 0.1, 0.2), ("codiesp-icd10-d", 0.2, 0.1)]
+        [("reuters21578-aptemod", 0.1, 0.02), ("tibkat-gnd", 0.1, 0.2), ("codiesp-icd10-d", 0.2, 0.15)]
     {
         let Some((source, _)) = corpus(name) else { return };
         let source = source.only(&[SplitName::Train]);

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::gold::Gold;
 use super::leaks::LeakFinder;
+use super::report::counted;
 use super::{
     Ancestors, CorpusSource, DataConfig, DataReport, DuplicateIds, KeepOrDrop, SplitName, each_document,
     vocabulary,
@@ -39,7 +40,11 @@ impl CheckReport {
     pub fn is_fatal(&self) -> bool {
         let rejected = self.data.splits.iter().any(|s| s.tally.rejected > 0 || s.duplicate_ids > 0);
         let unusable = !self.taxonomy_problems.is_empty() || !self.unreadable.is_empty();
-        rejected || unusable || self.data.unknown_labels.labels > 0
+        let untrainable = self
+            .data
+            .split(SplitName::Train)
+            .is_some_and(|train| train.unlabelled_documents == train.documents);
+        rejected || unusable || untrainable || self.data.unknown_labels.labels > 0
     }
 
     /// Whether there is nothing to look at: no problem, no leak, no empty or unlabelled document.
@@ -68,7 +73,7 @@ impl fmt::Display for CheckReport {
         }
         write!(f, "{}", self.data)?;
         for (label, documents) in &self.data.unknown_labels.examples {
-            write!(f, "\n  unknown label `{label}` in {documents} documents")?;
+            write!(f, "\n  unknown label `{label}` in {}", counted(*documents, "document"))?;
         }
         for leak in &self.data.leaks.examples {
             let super::Leak { split, id, other_split, other_id } = leak;

@@ -10,6 +10,7 @@ mod config;
 mod error;
 mod gold;
 mod leaks;
+mod pairs;
 mod read;
 mod report;
 mod source;
@@ -28,13 +29,12 @@ pub use config::{
 pub use error::CorpusError;
 pub use gold::{MissingAncestors, UnknownReport};
 pub use leaks::{Leak, LeakReport};
+pub use pairs::PairFrequency;
 pub use read::each_document;
 pub use report::{DataReport, SplitReport};
 pub use source::{CorpusSource, SplitName};
 pub use split::split;
-pub use stats::{
-    CorpusStats, LabelFrequency, LevelStats, PairFrequency, Quantiles, ShotCounts, Stats, StatsBuilder, stats,
-};
+pub use stats::{CorpusStats, LabelFrequency, LevelStats, Quantiles, ShotCounts, Stats, StatsBuilder, stats};
 pub use vocabulary::VocabularyReport;
 
 use crate::document::Document;

@@ -82,6 +82,11 @@ impl DataReport {
     }
 }
 
+/// `1 label`, `2 labels`.
+pub(super) fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Writes ` n what,` for numbers that are not 0.
 struct Notes<'a>(&'a [(usize, &'a str)]);
 
@@ -98,7 +103,7 @@ impl fmt::Display for Notes<'_> {
 
 impl fmt::Display for SplitReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} documents", self.name, self.documents)?;
+        write!(f, "{}: {}", self.name, counted(self.documents, "document"))?;
         match self.format {
             Some(format) => write!(f, ", {format}")?,
             None => write!(f, ", held out of train")?,
@@ -119,7 +124,7 @@ impl fmt::Display for SplitReport {
 impl fmt::Display for DataReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let VocabularyReport { path, labels, levels, warnings, .. } = &self.vocabulary;
-        write!(f, "taxonomy: {labels} labels on {levels} level{}", if *levels == 1 { "" } else { "s" })?;
+        write!(f, "taxonomy: {} on {}", counted(*labels, "label"), counted(*levels, "level"))?;
         match path {
             Some(path) => write!(f, ", {path}")?,
             None => write!(f, ", the labels of the documents")?,
@@ -132,11 +137,11 @@ impl fmt::Display for DataReport {
         }
         let UnknownReport { labels, documents, .. } = self.unknown_labels;
         if labels > 0 {
-            write!(f, "\nunknown labels: {labels} in {documents} documents")?;
+            write!(f, "\nunknown labels: {labels} in {}", counted(documents, "document"))?;
         }
         let MissingAncestors { documents, labels } = self.missing_ancestors;
         if labels > 0 {
-            write!(f, "\nmissing ancestors: {labels} in {documents} documents")?;
+            write!(f, "\nmissing ancestors: {labels} in {}", counted(documents, "document"))?;
         }
         if self.repeated_labels > 0 {
             write!(f, "\nlabels named twice by a document: {}", self.repeated_labels)?;
@@ -150,9 +155,9 @@ impl fmt::Display for DataReport {
         if self.leaks.total() > 0 {
             let LeakReport { train_in_dev, train_in_test, dev_in_test, dropped, .. } = self.leaks;
             let notes = [
-                (train_in_test, "train documents in test"),
-                (train_in_dev, "train documents in dev"),
-                (dev_in_test, "dev documents in test"),
+                (train_in_test, "of train in test"),
+                (train_in_dev, "of train in dev"),
+                (dev_in_test, "of dev in test"),
                 (dropped, "dropped from train"),
             ];
             write!(f, "\nleaks{}", Notes(&notes).to_string().replacen("; ", ": ", 1))?;

@@ -90,7 +90,10 @@ impl CorpusSource {
             let readable = match (is_folder, ending) {
                 (true, "") => true,
                 (true, _) => false,
-                (false, ending) => FORMATS.iter().any(|info| info.endings.contains(&ending)),
+                (false, ending) => {
+                    let ending = ending.to_ascii_lowercase();
+                    FORMATS.iter().any(|info| info.endings.contains(&ending.as_str()))
+                }
             };
             match SplitName::from_stem(stem) {
                 Some(split) if readable => {

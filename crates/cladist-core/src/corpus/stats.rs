@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::leaks::LeakFinder;
+use super::pairs::{PairFrequency, Pairs};
 use super::{CorpusSource, DataConfig, LeakReport, SplitName, VocabularyReport, each_document, vocabulary};
 use crate::document::Document;
 use crate::error::Result;
@@ -16,8 +17,6 @@ use crate::taxonomy::Taxonomy;
 const FEW: u32 = 20;
 /// Labels with more documents than [`FEW`] and up to this many are medium-shot; the others are many-shot.
 const MEDIUM: u32 = 100;
-/// How many pairs of labels are counted at a time.
-const PAIRS: usize = 1 << 20;
 
 /// How a quantity is distributed: nearest-rank quantiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -78,15 +77,6 @@ pub struct LabelFrequency {
     /// Its name, if the taxonomy has one.
     pub name: Option<String>,
     /// How many documents have it.
-    pub documents: u32,
-}
-
-/// Two labels and the documents that have both.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PairFrequency {
-    /// The two, in order of id.
-    pub labels: (String, String),
-    /// How many documents have both.
     pub documents: u32,
 }
 
@@ -280,52 +270,6 @@ impl<'a> StatsBuilder<'a> {
             ..self.stats
         }
     }
-}
-
-/// Pairs and their counts in bounded memory, after Misra and Gries (1982): when the table is full, every count loses one
-/// and what reaches zero goes. Counts are then too low by at most the number of times that happened.
-#[derive(Default)]
-struct Pairs {
-    counts: HashMap<(u32, u32), u32>,
-    approximate: bool,
-}
-
-impl Pairs {
-    fn add(&mut self, a: u32, b: u32) {
-        if self.counts.len() >= PAIRS && !self.counts.contains_key(&(a, b)) {
-            self.approximate = true;
-            self.counts.retain(|_, count| {
-                *count -= 1;
-                *count > 0
-            });
-            return;
-        }
-        *self.counts.entry((a, b)).or_default() += 1;
-    }
-
-    fn top(&self, top: usize, names: &[String]) -> Vec<PairFrequency> {
-        let mut pairs: Vec<PairFrequency> = Vec::new();
-        let mut least = 0;
-        for (&(a, b), &documents) in &self.counts {
-            if documents < least {
-                continue;
-            }
-            let (a, b) = (&names[a as usize], &names[b as usize]);
-            let labels = if a <= b { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
-            pairs.push(PairFrequency { labels, documents });
-            if pairs.len() > top.saturating_mul(4).max(64) {
-                sort_pairs(&mut pairs, top);
-                least = pairs.last().map_or(0, |pair| pair.documents);
-            }
-        }
-        sort_pairs(&mut pairs, top);
-        pairs
-    }
-}
-
-fn sort_pairs(pairs: &mut Vec<PairFrequency>, top: usize) {
-    pairs.sort_by(|a, b| b.documents.cmp(&a.documents).then_with(|| a.labels.cmp(&b.labels)));
-    pairs.truncate(top);
 }
 
 /// What a corpus looks like.

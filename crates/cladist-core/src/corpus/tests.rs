@@ -272,13 +272,13 @@ fn a_check_finds_everything_at_once() {
     let expected = "DIR/train.jsonl:2:1: not valid JSON: expected value\n\
         taxonomy: 5 labels on 2 levels, DIR/hierarchy.tsv\n\
         train: 4 documents, jsonl; 1 rejected, 1 empty, 1 without labels, 1 with an id that was there before\n\
-        dev: 1 documents, jsonl\n\
-        unknown labels: 1 in 1 documents\n\
+        dev: 1 document, jsonl\n\
+        unknown labels: 1 in 1 document\n\
         missing ancestors: 3 in 3 documents\n\
         labels named twice by a document: 1\n\
         labels without training documents: 2\n\
-        leaks: 1 train documents in dev\n  \
-          unknown label `ferry` in 1 documents\n  \
+        leaks: 1 of train in dev\n  \
+          unknown label `ferry` in 1 document\n  \
           train `1` has the text of dev `9`";
     assert_eq!(text, expected);
 }

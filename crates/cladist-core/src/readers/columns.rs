@@ -342,7 +342,9 @@ mod tests {
         fn fields_are_split_as_the_csv_crate_does(line in "[ab,\" ]{1,12}") {
             let mut splitter = Splitter::new(b',');
             splitter.feed(line.as_bytes());
-            prop_assume!(splitter.state != super::State::Quoted);
+            if splitter.state == super::State::Quoted {
+                return Ok(());
+            }
             let ours = splitter.finish().unwrap();
             let mut oracle =
                 csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line.as_bytes());

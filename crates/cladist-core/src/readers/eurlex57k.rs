@@ -25,8 +25,9 @@ fn parse(path: &Path, stem: &str, options: &ReadOptions) -> Result<Document, Bad
         kind,
         content: json.clone(),
     };
-    let act: serde_json::Map<String, Value> = serde_json::from_str(&json)
-        .map_err(|error| bad(error.line(), Some(error.column()), BadKind::Json(json_message(&error))))?;
+    let act: serde_json::Map<String, Value> = serde_json::from_str(&json).map_err(|error| {
+        bad(error.line(), Some(error.column().max(1)), BadKind::Json(json_message(&error)))
+    })?;
     let strings = |name: &str| {
         let value = act.get(name).unwrap_or(&Value::Null);
         strings(value).ok_or_else(|| {
