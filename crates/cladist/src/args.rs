@@ -153,13 +153,11 @@ pub struct TrainArgs {
 /// What thresholds are fitted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FitThresholds {
-    /// One threshold for the best micro-F1
+    /// Thresholds for the best micro-F1 (the default)
     Micro,
-    /// A threshold per label for the best macro-F1
+    /// Thresholds for the best macro-F1
     Macro,
-    /// A threshold per level for the best micro-F1 of the level
-    Level,
-    /// None: decide at 0.5
+    /// None: decide at `decode.threshold`, 0.5 if not set
     None,
 }
 

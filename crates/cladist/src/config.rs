@@ -125,15 +125,13 @@ impl RunConfig {
         }
         if let Some(fit) = args.fit_thresholds {
             let choice = match fit {
-                FitThresholdsArg::Micro => Some(("micro-f1", "global")),
-                FitThresholdsArg::Level => Some(("micro-f1", "level")),
-                FitThresholdsArg::Macro => Some(("macro-f1", "label")),
+                FitThresholdsArg::Micro => Some("micro-f1"),
+                FitThresholdsArg::Macro => Some("macro-f1"),
                 FitThresholdsArg::None => None,
             };
             settings.set("thresholds", if choice.is_some() { "fitted" } else { "fixed" })?;
-            if let Some((objective, granularity)) = choice {
+            if let Some(objective) = choice {
                 settings.set("fit_thresholds.objective", objective)?;
-                settings.set("fit_thresholds.granularity", granularity)?;
             }
         }
         for argument in &args.set {

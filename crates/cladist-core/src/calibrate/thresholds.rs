@@ -35,11 +35,11 @@ pub enum Objective {
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
     /// One.
-    #[default]
     Global,
     /// One per level of the taxonomy.
     Level,
     /// One per label; rare labels share one.
+    #[default]
     Label,
 }
 
@@ -58,7 +58,7 @@ pub struct FitThresholds {
 
 impl Default for FitThresholds {
     fn default() -> Self {
-        Self { objective: Objective::MicroF1, granularity: Granularity::Global, min_positives: 5 }
+        Self { objective: Objective::MicroF1, granularity: Granularity::Label, min_positives: 5 }
     }
 }
 

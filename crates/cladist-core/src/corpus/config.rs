@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::CorpusError;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::readers::{Format, ReadOptions};
 use crate::text::normalise::Normalise;
 
@@ -151,7 +150,7 @@ impl Default for DataConfig {
 impl DataConfig {
     /// Checks what types cannot.
     pub fn validate(&self) -> Result<()> {
-        let refuse = |key, value: String, expected| Err(CorpusError::Setting { key, value, expected }.into());
+        let refuse = |key, value: String, expected| Err(Error::setting(key, expected, value));
         if !(0.0..1.0).contains(&self.dev) {
             return refuse("data.dev", self.dev.to_string(), "a share from 0 to below 1");
         }

@@ -8,16 +8,6 @@ use super::SplitName;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorpusError {
-    /// A setting out of its range.
-    #[error("`{key}` is `{value}`: expected {expected}")]
-    Setting {
-        /// The key in the configuration.
-        key: &'static str,
-        /// Its value.
-        value: String,
-        /// What would do.
-        expected: &'static str,
-    },
     /// A folder without a corpus.
     #[error("no train, dev or test file in `{}`", .0.display())]
     NoSplit(PathBuf),

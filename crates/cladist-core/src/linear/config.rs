@@ -155,7 +155,7 @@ mod tests {
         ] {
             let error = config.validate().unwrap_err();
             assert!(error.to_string().starts_with(&format!("`{key}` must be ")), "{error}");
-            assert_eq!(error.exit_code(), 65);
+            assert_eq!(error.exit_code(), 78);
         }
         assert!(LinearTrain { epochs: 0, ..LinearTrain::default() }.validate().is_err());
     }
