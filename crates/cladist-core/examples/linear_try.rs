@@ -1,7 +1,11 @@
 //! Trains a linear head on a corpus folder and prints how good and how fast it is.
 //!
 //! `cargo run --release --example linear_try -- FOLDER svm [key=value …]`
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "an example talks to its user and stops at trouble")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "an example talks to its user and stops at trouble"
+)]
 
 use std::io::BufRead;
 use std::path::Path;
@@ -123,7 +127,8 @@ fn main() {
         let (micro, macro_) = f1(&scores, &gold_test, &vec![0.5; n], n);
         println!("threshold 0.5: micro-F1 {micro:.4} macro-F1 {macro_:.4}");
         let cut = train.len() * 4 / 5;
-        let held = LinearModel::train(&recipe, &train[..cut], &gold_train[..cut], taxonomy.clone(), &Job::silent());
+        let held =
+            LinearModel::train(&recipe, &train[..cut], &gold_train[..cut], taxonomy.clone(), &Job::silent());
         let dev = held.unwrap().score(&train[cut..], &Request::default()).unwrap();
         let mut one = (0.0, 0.5);
         for step in 1..100 {
@@ -134,7 +139,10 @@ fn main() {
             }
         }
         let (micro, macro_) = f1(&scores, &gold_test, &vec![one.1; n], n);
-        println!("threshold {} (fitted on a fifth of train): micro-F1 {micro:.4} macro-F1 {macro_:.4}", one.1);
+        println!(
+            "threshold {} (fitted on a fifth of train): micro-F1 {micro:.4} macro-F1 {macro_:.4}",
+            one.1
+        );
         let per_label = fit(&dev, &gold_train[cut..], taxonomy.labels(), one.1);
         let (micro, macro_) = f1(&scores, &gold_test, &per_label, n);
         println!("threshold per label: micro-F1 {micro:.4} macro-F1 {macro_:.4}");
