@@ -60,7 +60,7 @@ impl Default for LinearConfig {
             loss: Loss::SquaredHinge,
             c: 1.0,
             epsilon: 0.1,
-            prune: 0.1,
+            prune: 0.05,
             n_trees: 3,
             min_branch_size: 100,
             max_depth: None,

@@ -73,27 +73,28 @@ impl Forest {
         self.bias.extend(classifiers.iter().map(|classifier| classifier.bias));
         self.node_outputs.push(self.targets.len() as u64);
 
-        let mut next = vec![0usize; features.len() + 1];
+        // For each column how many weights it has, then where its next weight goes.
+        let mut next = vec![0usize; features.len()];
         for &(column, _) in classifiers.iter().flat_map(|classifier| &classifier.weights) {
-            next[column as usize + 1] += 1;
+            next[column as usize] += 1;
         }
-        let base = self.outputs.len();
-        for column in 0..features.len() {
-            if next[column + 1] > 0 {
-                self.features.push(features[column]);
-                self.feature_weights.push((base + next[column] + next[column + 1]) as u64);
-            }
-            next[column + 1] += next[column];
+        let mut used: Vec<usize> = (0..features.len()).filter(|&column| next[column] > 0).collect();
+        used.sort_unstable_by_key(|&column| features[column]);
+        let mut end = self.outputs.len();
+        for column in used {
+            self.features.push(features[column]);
+            (next[column], end) = (end, end + next[column]);
+            self.feature_weights.push(end as u64);
         }
         self.node_features.push(self.features.len() as u64);
-        self.outputs.resize(base + next[features.len()], 0);
-        self.weights.resize(base + next[features.len()], 0.0);
+        self.outputs.resize(end, 0);
+        self.weights.resize(end, 0.0);
         for (output, classifier) in (0..).zip(classifiers) {
             for &(column, weight) in &classifier.weights {
-                let place = base + next[column as usize];
-                self.outputs[place] = output;
-                self.weights[place] = weight;
-                next[column as usize] += 1;
+                let place = &mut next[column as usize];
+                self.outputs[*place] = output;
+                self.weights[*place] = weight;
+                *place += 1;
             }
         }
     }

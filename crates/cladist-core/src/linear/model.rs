@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{LinearConfig, LinearHead, LinearTrain};
 use super::forest::Forest;
 use super::matrix::SparseMatrix;
-use super::predict::Scratch;
+use super::predict::Scoring;
 use super::train::{self, Examples};
 use crate::bundle::{BundleError, Writer};
 use crate::classifier::{Classifier, Request};
@@ -18,13 +18,16 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::scores::{Scores, keep_top};
 use crate::taxonomy::{LabelId, LabelSet, Taxonomy};
-use crate::text::tfidf::{FeatureConfig, Vectorizer};
+use crate::text::tfidf::{FeatureConfig, SparseRow, Vectorizer};
 
 const RECIPE: &str = "linear.json";
 const MODEL: &str = "model.safetensors";
 
 /// Up to this many labels, an SVM scores all of them unless asked for fewer.
 const ALL_LABELS: usize = 5_000;
+
+/// Documents that are scored together at most.
+const CHUNK: usize = 256;
 
 /// Labels per document otherwise.
 const SOME_LABELS: usize = 200;
@@ -153,18 +156,6 @@ impl LinearModel {
         let forest = Forest::read(&folder.join(MODEL), vectorizer.n_features(), taxonomy.n_labels())?;
         Ok(Self { recipe: card.recipe, taxonomy, vectorizer, forest })
     }
-
-    fn score_one(&self, document: &Document, top_k: usize, scratch: &mut Scratch) -> Vec<(LabelId, f32)> {
-        let LinearConfig { loss, beam, .. } = self.recipe.linear;
-        let row = self.vectorizer.transform(document);
-        let scored = self.forest.score(self.recipe.head, loss, beam, &row, scratch);
-        let mut scored: Vec<(LabelId, f32)> = scored
-            .into_iter()
-            .filter_map(|(label, score)| Some((self.taxonomy.at(label as usize)?, score)))
-            .collect();
-        keep_top(&mut scored, top_k);
-        scored
-    }
 }
 
 /// A hash of the labels in their order: what the numbers in a model stand for.
@@ -187,17 +178,26 @@ impl Classifier for LinearModel {
         let svm = self.recipe.head == LinearHead::Svm;
         let preset = if svm && self.taxonomy.n_labels() <= ALL_LABELS { usize::MAX } else { SOME_LABELS };
         let top_k = request.top_k.unwrap_or(preset);
-        let rows: Vec<Vec<(LabelId, f32)>> = documents
-            .par_iter()
-            .with_min_len(8)
-            .map_init(Scratch::default, |scratch, document| {
+        let LinearConfig { loss, beam, .. } = self.recipe.linear;
+        let scoring = Scoring { head: self.recipe.head, loss, beam };
+        let chunk = documents.len().div_ceil(4 * rayon::current_num_threads()).clamp(1, CHUNK);
+        let rows: Vec<Vec<Vec<(LabelId, f32)>>> = documents
+            .par_chunks(chunk)
+            .map(|documents| {
                 request.job.cancel.check()?;
-                let row = self.score_one(document, top_k, scratch);
-                request.job.progress.advance(1);
-                Ok(row)
+                let rows: Vec<SparseRow> = documents.iter().map(|d| self.vectorizer.transform(d)).collect();
+                let scored = self.forest.score(&scoring, &rows).into_iter().map(|row| {
+                    let known = |(label, score)| Some((self.taxonomy.at(label as usize)?, score));
+                    let mut row: Vec<(LabelId, f32)> = row.into_iter().filter_map(known).collect();
+                    keep_top(&mut row, top_k);
+                    row
+                });
+                let scored = scored.collect();
+                request.job.progress.advance(documents.len() as u64);
+                Ok(scored)
             })
             .collect::<Result<_>>()?;
-        Ok(Scores::from_rows(rows))
+        Ok(Scores::from_rows(rows.into_iter().flatten()))
     }
 }
 

@@ -161,6 +161,8 @@ impl<'a, const N: usize> Lanes<'a, N> {
 
     fn run(&mut self, rng: &mut ChaCha8Rng, job: &Job) -> Result<()> {
         let mut limit = [f32::INFINITY; N];
+        // Classifiers that visit every row in the coming pass.
+        let mut whole = self.live;
         for _ in 0..self.settings.epochs {
             job.cancel.check()?;
             self.order[..self.n_active].shuffle(rng);
@@ -169,6 +171,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
                 Loss::Logistic => self.pass_logistic(),
             };
             let mut reopened = 0;
+            let full = std::mem::take(&mut whole);
             for lane in 0..N {
                 let bit = 1 << lane;
                 if self.live & bit == 0 {
@@ -176,7 +179,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
                 }
                 if span.high[lane] - span.low[lane] <= self.settings.epsilon {
                     limit[lane] = f32::INFINITY;
-                    if self.open.iter().all(|open| open & bit != 0) {
+                    if full & bit != 0 {
                         self.live &= !bit;
                     } else {
                         reopened |= bit;
@@ -189,6 +192,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
                 for open in &mut self.open {
                     *open |= reopened;
                 }
+                whole = reopened;
                 self.n_active = self.order.len();
             }
             if self.live == 0 {
@@ -199,12 +203,33 @@ impl<'a, const N: usize> Lanes<'a, N> {
     }
 
     fn scores(&self, row: usize) -> [f32; N] {
+        // Sums that do not wait for each other: as many as the registers hold.
+        if N <= 4 { self.scores_by::<4>(row) } else { self.scores_by::<2>(row) }
+    }
+
+    fn scores_by<const PARTS: usize>(&self, row: usize) -> [f32; N] {
         let (columns, values) = self.rows.row(row);
+        let ((columns, last_columns), (values, last_values)) =
+            (columns.as_chunks::<PARTS>(), values.as_chunks::<PARTS>());
+        let mut sums = [[0.0; N]; PARTS];
+        for (columns, values) in columns.iter().zip(values) {
+            for part in 0..PARTS {
+                let weights = &self.weights[columns[part] as usize];
+                for lane in 0..N {
+                    sums[part][lane] += values[part] * weights[lane];
+                }
+            }
+        }
         let mut scores = self.bias;
-        for (&column, &value) in columns.iter().zip(values) {
+        for (&column, &value) in last_columns.iter().zip(last_values) {
             let weights = &self.weights[column as usize];
             for lane in 0..N {
                 scores[lane] += value * weights[lane];
+            }
+        }
+        for sum in &sums {
+            for lane in 0..N {
+                scores[lane] += sum[lane];
             }
         }
         scores
@@ -326,6 +351,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
     }
 }
 
+/// Projected gradients below this part of ε are not acted upon.
 const TRIFLE: f32 = 1e-2;
 
 /// The z in (0, C) with square·(z − old) + margin + ln(z/(C − z)) = 0; its left side grows with z.
