@@ -32,6 +32,10 @@ pub struct DataConfig {
     pub unknown_labels: UnknownLabels,
     /// Ancestors that a document's labels imply and its gold does not name.
     pub ancestors: Ancestors,
+    /// Levels to drop at the top; their children become roots.
+    pub drop_top_levels: usize,
+    /// Levels to keep below them; gold labels deeper down move to their nearest kept ancestors.
+    pub max_levels: Option<usize>,
     /// Labels of the taxonomy that no training document has, nor any of their descendants.
     pub labels_without_documents: LabelsWithoutDocuments,
     /// Documents without text after normalisation, or without features.
@@ -135,6 +139,8 @@ impl Default for DataConfig {
             normalise: Normalise::default(),
             unknown_labels: UnknownLabels::default(),
             ancestors: Ancestors::default(),
+            drop_top_levels: 0,
+            max_levels: None,
             labels_without_documents: LabelsWithoutDocuments::default(),
             empty_documents: KeepOrDrop::default(),
             unlabelled_documents: KeepOrDrop::default(),
@@ -154,6 +160,9 @@ impl DataConfig {
         if !(0.0..1.0).contains(&self.dev) {
             return refuse("data.dev", self.dev.to_string(), "a share from 0 to below 1");
         }
+        if self.max_levels == Some(0) {
+            return refuse("data.max_levels", "0".to_owned(), "at least 1");
+        }
         if self.label_separator.is_empty() {
             return refuse("data.label_separator", String::new(), "at least one character");
         }
@@ -172,6 +181,11 @@ impl DataConfig {
             }
         }
         Ok(())
+    }
+
+    /// Whether levels are cut off.
+    pub(super) fn truncates(&self) -> bool {
+        self.drop_top_levels > 0 || self.max_levels.is_some()
     }
 
     /// What of this concerns the reader of a file.
@@ -198,7 +212,7 @@ mod tests {
     fn a_bad_setting_is_named_with_its_value() {
         let config = DataConfig { dev: 1.5, ..DataConfig::default() };
         let message = config.validate().unwrap_err().to_string();
-        assert_eq!(message, "`data.dev` is `1.5`: expected a share from 0 to below 1");
+        assert_eq!(message, "`data.dev` must be a share from 0 to below 1: 1.5");
         let config = DataConfig { labels_field: Some(" ".into()), ..DataConfig::default() };
         assert!(config.validate().unwrap_err().to_string().contains("data.labels_field"));
         assert!(DataConfig { dev: f64::NAN, ..DataConfig::default() }.validate().is_err());

@@ -21,6 +21,12 @@ pub enum CorpusError {
         /// The other.
         second: PathBuf,
     },
+    /// A taxonomy of which no level is left.
+    #[error("no level is left: the taxonomy has {levels}\nhint: lower `data.drop_top_levels`")]
+    NothingLeft {
+        /// Levels before.
+        levels: usize,
+    },
     /// A split that is asked for and not there.
     #[error("the corpus has no {0} split")]
     MissingSplit(SplitName),

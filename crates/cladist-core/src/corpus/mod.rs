@@ -16,6 +16,7 @@ mod report;
 mod source;
 mod split;
 mod stats;
+mod truncate;
 mod vocabulary;
 
 #[cfg(test)]
@@ -44,6 +45,7 @@ use crate::readers::BadLines;
 use crate::taxonomy::{Closure, LabelSet, Taxonomy};
 use gold::Gold;
 use leaks::LeakFinder;
+use truncate::Cut;
 
 /// Documents with their gold sets.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,13 +96,18 @@ pub fn load(
     config.validate()?;
     let mut report = DataReport::default();
     let vocabulary = vocabulary::read(source, config, &mut report.vocabulary)?;
-    let splits = assemble(source, config, bad_lines, job, &mut report)?;
-    let documents = || splits.iter().flat_map(|(_, documents)| documents);
-
+    let mut splits = assemble(source, config, bad_lines, job, &mut report)?;
     let mut taxonomy = match vocabulary {
         Some(taxonomy) => taxonomy,
-        None => vocabulary::of_documents(documents()),
+        None => vocabulary::of_documents(splits.iter().flat_map(|(_, documents)| documents)),
     };
+    if config.truncates() {
+        let cut = Cut::new(taxonomy, config)?;
+        let documents = splits.iter_mut().flat_map(|(_, documents)| documents);
+        report.truncated_gold = documents.map(|document| cut.apply(document)).sum();
+        taxonomy = cut.into_taxonomy();
+    }
+    let documents = || splits.iter().flat_map(|(_, documents)| documents);
     let extended = {
         let mut gold = Gold::new(&taxonomy, Ancestors::Keep);
         for document in documents() {
@@ -169,8 +176,11 @@ pub fn load_split(
         assemble(&source.clone().only(&[name]), config, bad_lines, job, &mut report)?
     };
     let split = splits.into_iter().find(|(found, _)| *found == name);
-    let split = split.ok_or(Error::Corpus(CorpusError::MissingSplit(name)))?;
+    let mut split = split.ok_or(Error::Corpus(CorpusError::MissingSplit(name)))?;
     report.splits.retain(|split| split.name == name);
+    if let Some(cut) = Cut::of_source(source, config)? {
+        report.truncated_gold = split.1.iter_mut().map(|document| cut.apply(document)).sum();
+    }
 
     let mut gold = Gold::new(taxonomy, config.ancestors);
     let split = with_gold(split, &mut gold);

@@ -21,6 +21,8 @@ pub struct DataReport {
     pub missing_ancestors: MissingAncestors,
     /// Labels named twice by one document.
     pub repeated_labels: usize,
+    /// Gold labels of dropped levels, counted each time.
+    pub truncated_gold: usize,
     /// Labels that no training document has, nor any of their descendants; `None` without a train split.
     pub labels_without_documents: Option<usize>,
     /// Gold labels of dev and test that left with them, counted each time.
@@ -142,6 +144,9 @@ impl fmt::Display for DataReport {
         let MissingAncestors { documents, labels } = self.missing_ancestors;
         if labels > 0 {
             write!(f, "\nmissing ancestors: {labels} in {}", counted(documents, "document"))?;
+        }
+        if self.truncated_gold > 0 {
+            write!(f, "\ngold labels of dropped levels: {}", self.truncated_gold)?;
         }
         if self.repeated_labels > 0 {
             write!(f, "\nlabels named twice by a document: {}", self.repeated_labels)?;

@@ -324,3 +324,40 @@ fn a_cancelled_job_stops_reading() {
     assert!(matches!(result, Err(Error::Cancelled)));
     assert!(CorpusSource::folder(Path::new("nowhere")).is_err());
 }
+
+#[test]
+fn gold_of_dropped_levels_moves_to_kept_ancestors() {
+    let train = line("1", "a", &["bus", "tram", "bike"]) + &line("2", "b", &["roads"]);
+    let folder =
+        Folder::new(&[TREE, ("train.jsonl", &train), ("test.jsonl", &line("3", "c", &["tram", "ferry"]))]);
+    let config = |top, max| DataConfig {
+        drop_top_levels: top,
+        max_levels: max,
+        unknown_labels: UnknownLabels::Drop,
+        ..DataConfig::default()
+    };
+    let (corpus, report) = folder.load(&config(0, Some(1))).unwrap();
+    assert_eq!(corpus.taxonomy.n_levels(), 1);
+    assert_eq!(gold(&corpus, corpus.train.as_ref().unwrap()), [vec!["roads", "transit"], vec!["roads"]]);
+    assert_eq!((report.truncated_gold, report.unknown_labels.labels, report.repeated_labels), (4, 1, 0));
+
+    // A split on its own is cut in the same way.
+    let taxonomy = corpus.taxonomy.clone();
+    let config1 = config(0, Some(1));
+    let (split, _) = load_split(
+        &folder.source(),
+        SplitName::Test,
+        &taxonomy,
+        &config1,
+        &mut BadLines::Stop,
+        &Job::silent(),
+    )
+    .unwrap();
+    assert_eq!(split.gold, corpus.test.as_ref().unwrap().gold);
+    assert_eq!(gold(&corpus, &split), [["transit"]]);
+
+    let (corpus, _) = folder.load(&config(1, None)).unwrap();
+    assert_eq!(gold(&corpus, corpus.train.as_ref().unwrap()), [vec!["bike", "bus", "tram"], vec![]]);
+    let error = folder.load(&config(2, None)).unwrap_err().to_string();
+    assert!(error.starts_with("no level is left: the taxonomy has 2"), "{error}");
+}
