@@ -99,7 +99,7 @@ fn halves(rows: &SparseMatrix, centres: [usize; 2], epsilon: f32) -> Halves {
             dots.iter().zip(&cluster_of).map(|(dots, &c)| dots[c as usize] * scale[c as usize]).sum();
         let mean = total / n as f64;
         objective.push(mean);
-        if !(mean - before >= f64::from(epsilon)) {
+        if mean - before < f64::from(epsilon) {
             break;
         }
         before = mean;
@@ -158,7 +158,7 @@ fn k_means(rows: &SparseMatrix, centres: &[usize], epsilon: f32) -> Vec<u32> {
         };
         let mean = best.iter().map(|&(_, similarity)| f64::from(similarity)).sum::<f64>() / n as f64;
         let moved = fill_empty(&mut best, k);
-        if !moved && !(mean - before >= f64::from(epsilon)) {
+        if !moved && mean - before < f64::from(epsilon) {
             break;
         }
         before = mean;
