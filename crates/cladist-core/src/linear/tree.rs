@@ -67,7 +67,16 @@ impl Shape {
                         return Ok(Vec::new());
                     }
                     let seed = seed_of(&[seed, node as u64]);
-                    Ok(cluster::split(features, labels, k, balanced, config.cluster_epsilon, seed, places))
+                    Ok(cluster::split(
+                        features,
+                        labels,
+                        k,
+                        balanced,
+                        config.cluster_epsilon,
+                        seed,
+                        places,
+                        &job.cancel,
+                    ))
                 })
                 .collect::<Result<_>>()?;
             let next = shape.nodes.len();
