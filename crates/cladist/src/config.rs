@@ -1,5 +1,6 @@
 //! The settings of a run, resolved and checked.
 
+use cladist_core::Error;
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds};
 use cladist_core::corpus::DataConfig;
 use cladist_core::decode::DecodeConfig;
@@ -117,8 +118,11 @@ impl RunConfig {
         settings.set("head", head.name)?;
         corpus_settings(&mut settings, &args.corpus)?;
         if let Some(seed) = args.seed {
-            settings.set("train.seed", i64::try_from(seed)?)?;
-            settings.set("data.seed", i64::try_from(seed)?)?;
+            // Integers in TOML have a sign.
+            let seed = i64::try_from(seed)
+                .map_err(|_| Error::setting("train.seed", "at most 9223372036854775807", seed))?;
+            settings.set("train.seed", seed)?;
+            settings.set("data.seed", seed)?;
         }
         if let Some(dev) = args.dev {
             settings.set("data.dev", dev)?;

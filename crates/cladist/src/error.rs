@@ -63,6 +63,13 @@ pub enum ConfigError {
 /// The exit code of an error: the first cause that has one decides.
 #[must_use]
 pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    // Whoever reads has seen enough.
+    if error.chain().any(broken_pipe) {
+        return 0;
+    }
     for cause in error.chain() {
         if let Some(core) = cause.downcast_ref::<cladist_core::Error>() {
             return core.exit_code();
@@ -74,8 +81,8 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
                 _ => 78,
             };
         }
-        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-            return if io.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 74 };
+        if cause.is::<std::io::Error>() {
+            return 74;
         }
     }
     70

@@ -129,5 +129,8 @@ pub fn open(path: &Path) -> anyhow::Result<Run> {
         );
         bail!(ConfigError::NoRun(text));
     }
+    if !path.is_dir() {
+        bail!(Error::from(BundleError::Foreign { path: path.to_owned(), kind: KIND.to_owned() }));
+    }
     Ok(Run { model: load(path)?, folder: None, source: None })
 }

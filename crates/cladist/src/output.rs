@@ -50,11 +50,13 @@ impl Output {
     /// The end of the program for a reason.
     pub fn error(&self, error: &anyhow::Error) {
         let mut stderr = io::stderr().lock();
-        let _ = writeln!(stderr, "error: {error}");
+        let mut said = error.to_string();
+        let _ = writeln!(stderr, "error: {said}");
         for cause in error.chain().skip(1) {
             let text = cause.to_string();
-            if !error.to_string().contains(&text) {
+            if !said.contains(&text) {
                 let _ = writeln!(stderr, "  because: {text}");
+                said = text;
             }
         }
     }

@@ -238,7 +238,6 @@ fn convert(args: &DataConvertArgs, session: &Session) -> anyhow::Result<()> {
         ..ReadOptions::default()
     };
     let mut rejects = Rejects::new(Path::new("rejects.jsonl"));
-    let to_stdout = args.output == Path::new("-");
     // The header of an xmc file counts the documents, so they are read twice.
     let mut shape = Shape::default();
     if to == Format::Xmc {
@@ -249,36 +248,37 @@ fn convert(args: &DataConvertArgs, session: &Session) -> anyhow::Result<()> {
     }
     let write_options =
         WriteOptions { shape: Some(shape), replace_spaces: args.replace_spaces, ..WriteOptions::default() };
-    let draft = args.output.with_extension("draft");
-    let sink: Box<dyn Write> = if to_stdout {
-        Box::new(BufWriter::new(io::stdout().lock()))
-    } else {
-        Box::new(BufWriter::new(File::create(&draft).map_err(Error::io("create", &draft))?))
-    };
-    let mut writer = Writer::new(to, sink, &args.output, &write_options)?;
-    let written = each(args, from, &options, &mut rejects, session, |mut document| {
-        if !normalise.is_identity() {
-            document.text = normalise.apply(&document.text).into_owned();
-        }
-        writer.write(&document)
-    })
-    .and_then(|tally| {
-        writer.finish()?;
-        Ok(tally)
-    });
-    session.bars.clear();
-    let tally = match written {
-        Ok(tally) => tally,
-        Err(error) => {
-            if !to_stdout {
-                let _ = std::fs::remove_file(&draft);
+    let mut write = |sink: Box<dyn Write>| {
+        let mut writer = Writer::new(to, sink, &args.output, &write_options)?;
+        let tally = each(args, from, &options, &mut rejects, session, |mut document| {
+            if !normalise.is_identity() {
+                document.text = normalise.apply(&document.text).into_owned();
             }
-            return Err(error);
-        }
+            writer.write(&document)
+        })?;
+        writer.finish()?;
+        anyhow::Ok(tally)
     };
-    if !to_stdout {
-        std::fs::rename(&draft, &args.output).map_err(Error::io("write", &args.output))?;
-    }
+    let written = if args.output == Path::new("-") {
+        write(Box::new(BufWriter::new(io::stdout().lock())))
+    } else {
+        // Whole or not at all: written beside its place under a hidden name and moved in at the end.
+        let name = args.output.file_name().unwrap_or_default().to_string_lossy();
+        let draft = args.output.with_file_name(format!(".{name}.draft-{}", std::process::id()));
+        let fail = || Error::io("write", &args.output);
+        let written = File::create(&draft)
+            .map_err(|error| fail()(error).into())
+            .and_then(|file| write(Box::new(BufWriter::new(file))))
+            .and_then(|tally| {
+                std::fs::rename(&draft, &args.output).map(|()| tally).map_err(|error| fail()(error).into())
+            });
+        if written.is_err() {
+            let _ = std::fs::remove_file(&draft);
+        }
+        written
+    };
+    session.bars.clear();
+    let tally = written?;
     session.output.note(format!(
         "{} read = {} written + {} rejected + {} left out",
         tally.read, tally.kept, tally.rejected, tally.dropped

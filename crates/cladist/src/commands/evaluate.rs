@@ -86,7 +86,10 @@ pub fn load_split(
     struct Section {
         data: corpus::DataConfig,
     }
-    let name: SplitName = split.parse().map_err(cladist_core::Error::from)?;
+    let name: SplitName = split.parse().map_err(|_| {
+        let known = SplitName::ALL.map(|name| name.to_string()).join(", ");
+        ConfigError::UnknownChoice { what: "split", name: split.to_owned(), known }
+    })?;
     let source = source(args, run.source.clone())?;
     let mut settings = Settings::of(&Section { data: run.model.config.data.clone() })?;
     corpus_settings(&mut settings, args)?;

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
-use cladist_core::readers::{BadLines, Format, ReadOptions, Reader};
+use cladist_core::readers::{BadKind, BadLine, BadLines, Format, ReadOptions, Reader};
 use cladist_core::{Classifier, Document, Error, Job, Request, Scores, Taxonomy, files};
 use serde::Serialize;
 
@@ -102,7 +103,9 @@ impl Input {
             let mut bytes = Vec::new();
             stream.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
             let text = String::from_utf8(bytes).map_err(|error| {
-                Error::io("read", path)(io::Error::new(io::ErrorKind::InvalidData, error))
+                let content = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let path = Arc::new(path.to_owned());
+                Error::from(BadLine { path, line: 0, column: None, kind: BadKind::InvalidUtf8, content })
             })?;
             return Ok(Self::Whole(Some(Document::from_text(path.display().to_string(), text))));
         }

@@ -128,11 +128,11 @@ fn convert(taxonomy: &Taxonomy, output: &Path, to: Option<&str>, session: &Sessi
     };
     if to_stdout {
         let mut out = BufWriter::new(io::stdout().lock());
-        write(taxonomy, format, &mut out)?;
+        write(taxonomy, format, &mut out).map_err(Error::from)?;
         return out.flush().context("cannot write to standard output");
     }
     let mut bytes = Vec::new();
-    write(taxonomy, format, &mut bytes)?;
+    write(taxonomy, format, &mut bytes).map_err(Error::from)?;
     cladist_core::bundle::write_atomically(output, &bytes)?;
     session.output.note(format!("wrote {} labels as {format} to {}", taxonomy.n_labels(), output.display()));
     Ok(())

@@ -76,7 +76,8 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
     // A refitted model has seen dev: a report on it would flatter.
     let refitted = model.counts.n_documents > corpus.train.as_ref().map_or(0, |split| split.documents.len());
     let mut dev_metrics = BTreeMap::new();
-    if let (Some(dev), false) = (&corpus.dev, refitted) {
+    let dev = corpus.dev.as_ref().filter(|dev| !dev.documents.is_empty());
+    if let (Some(dev), false) = (dev, refitted) {
         let answers = Answers::new(&model, dev, &DecodeArgs::default(), session)?;
         let report = answers.report(&config.metrics, session)?;
         session.bars.clear();
