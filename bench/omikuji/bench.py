@@ -82,11 +82,11 @@ def main():
         print("| head | side | train s (median, all) | score s | P@1 | P@3 | P@5 |\n|---|---|---|---|---|---|---|")
         for head in arguments.heads.split(","):
             sides = {"omikuji": [], "cladist": []}
-            for _ in range(arguments.repeat):
+            for seed in range(arguments.repeat):
                 prune = str(arguments.prune)
                 sides["omikuji"].append(
                     in_own_process([sys.executable, __file__, folder, "--omikuji", head, "--prune", prune]))
-                sides["cladist"].append(in_own_process([arguments.binary, "run", folder, head, prune]))
+                sides["cladist"].append(in_own_process([arguments.binary, "run", folder, head, prune, str(seed)]))
             medians = {}
             for side, results in sides.items():
                 seconds = [result["train_seconds"] for result in results]

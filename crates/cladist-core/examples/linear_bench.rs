@@ -1,7 +1,7 @@
 //! The Rust half of `bench/omikuji`: writes a corpus as sparse features, and trains on such files.
 //!
 //! `linear_bench export CORPUS OUT` writes `OUT/train.txt` and `OUT/test.txt` in the format of the extreme
-//! classification repository; `linear_bench run OUT HEAD PRUNE` reads them, trains and prints one JSON object.
+//! classification repository; `linear_bench run OUT HEAD PRUNE SEED` reads them, trains and prints one JSON object.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -79,7 +79,7 @@ fn read_features(path: &Path) -> Vec<Document> {
         .collect()
 }
 
-fn run(folder: &Path, head: LinearHead, prune: f32) {
+fn run(folder: &Path, head: LinearHead, prune: f32, seed: u64) {
     let start = Instant::now();
     let train = read_features(&folder.join("train.txt"));
     let taxonomy = Taxonomy::flat(train.iter().flat_map(|document| document.labels.clone()));
@@ -88,6 +88,7 @@ fn run(folder: &Path, head: LinearHead, prune: f32) {
     };
     let mut recipe = LinearRecipe::new(head);
     recipe.linear.prune = prune;
+    recipe.train.seed = seed;
     let model = LinearModel::train(&recipe, &train, &gold(&train), taxonomy.clone(), &Job::silent()).unwrap();
     let train_seconds = start.elapsed().as_secs_f64();
 
@@ -114,12 +115,10 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["export", corpus, out] => export(Path::new(corpus), Path::new(out)),
-        ["run", folder, head, prune] => {
+        ["run", folder, head, prune, seed] => {
             let head = serde_json::from_value(serde_json::Value::from(*head)).unwrap();
-            run(Path::new(folder), head, prune.parse().unwrap());
+            run(Path::new(folder), head, prune.parse().unwrap(), seed.parse().unwrap());
         }
-        _ => {
-            println!("usage: linear_bench export CORPUS OUT | linear_bench run OUT svm|parabel|bonsai PRUNE")
-        }
+        _ => println!("usage: linear_bench export CORPUS OUT | run OUT HEAD PRUNE SEED"),
     }
 }

@@ -63,6 +63,14 @@ pub enum BundleError {
         /// Why.
         reason: String,
     },
+    /// A file that the manifest does not list.
+    #[error("`{}` does not belong to the {kind}: {MANIFEST} does not list it", path.display())]
+    Unlisted {
+        /// The file.
+        path: PathBuf,
+        /// What the folder is.
+        kind: String,
+    },
     /// The place is taken.
     #[error("`{}` already exists and is not empty", .0.display())]
     Exists(PathBuf),
@@ -94,6 +102,7 @@ impl Draft {
     pub fn create(target: &Path) -> Result<Self> {
         let parent = parent_of(target);
         fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
+        remove_stale(target);
         let folder = sibling(target, "draft");
         fs::create_dir(&folder).map_err(Error::io("create", &folder))?;
         Ok(Self { target: target.to_owned(), folder })
@@ -111,7 +120,20 @@ impl Draft {
         fs::write(&path, bytes).map_err(Error::io("write", &path))
     }
 
-    /// Moves the folder into place.
+    /// Moves the folder into a place that is free or an empty folder; refused if another process was quicker.
+    pub fn publish(self) -> Result<()> {
+        sync_dir(&self.folder);
+        if let Err(source) = fs::rename(&self.folder, &self.target) {
+            if fs::symlink_metadata(&self.target).is_ok() {
+                return Err(BundleError::Exists(self.target.clone()).into());
+            }
+            return Err(Error::io("create", &self.target)(source));
+        }
+        sync_dir(parent_of(&self.target));
+        Ok(())
+    }
+
+    /// Moves the folder into place, replacing what is there.
     pub fn commit(self) -> Result<()> {
         sync_dir(&self.folder);
         let old = sibling(&self.target, "old");
@@ -174,6 +196,7 @@ impl Writer {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             files.insert(name, fingerprint(&path)?);
         }
+        let names: Vec<String> = files.keys().cloned().collect();
         let manifest = Manifest { format: FORMAT.to_owned(), version: VERSION, kind: self.kind, files };
         let path = self.draft.path(MANIFEST);
         serde_json::to_vec_pretty(&manifest)
@@ -181,6 +204,12 @@ impl Writer {
             .and_then(|json| fs::write(&path, json))
             .and_then(|()| File::open(&path)?.sync_all())
             .map_err(Error::io("write", &path))?;
+        // Whoever may read the manifest may read the rest, whatever wrote it.
+        let permissions = fs::metadata(&path).map_err(Error::io("read", &path))?.permissions();
+        for name in names {
+            let path = self.draft.path(&name);
+            fs::set_permissions(&path, permissions.clone()).map_err(Error::io("write", &path))?;
+        }
         self.draft.commit()
     }
 }
@@ -223,6 +252,13 @@ pub fn verify(folder: &Path, kind: &str) -> Result<()> {
             return Err(BundleError::Checksum(path).into());
         }
     }
+    for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
+        let path = entry.map_err(Error::io("read", folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name != MANIFEST && !manifest.files.contains_key(&*name) {
+            return Err(BundleError::Unlisted { path, kind: kind.to_owned() }.into());
+        }
+    }
     Ok(())
 }
 
@@ -258,10 +294,28 @@ fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Removes drafts that processes left behind which are no more, where the system tells.
+fn remove_stale(target: &Path) {
+    let prefix = format!(".{}.draft-", name_of(target));
+    let Ok(entries) = fs::read_dir(parent_of(target)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(process) = name.strip_prefix(&prefix).filter(|id| id.parse::<u32>().is_ok()) else {
+            continue;
+        };
+        if Path::new("/proc/self").exists() && !Path::new("/proc").join(process).exists() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn name_of(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().map_or_else(|| "bundle".into(), |name| name.to_string_lossy())
+}
+
 /// A hidden name beside `path` that no other process uses.
 fn sibling(path: &Path, what: &str) -> PathBuf {
-    let name = path.file_name().map_or_else(|| "bundle".into(), |name| name.to_string_lossy());
-    parent_of(path).join(format!(".{name}.{what}-{}", std::process::id()))
+    parent_of(path).join(format!(".{}.{what}-{}", name_of(path), std::process::id()))
 }
 
 fn sync_dir(path: &Path) {
@@ -342,6 +396,34 @@ mod tests {
         let text = fs::read_to_string(target.join(MANIFEST)).unwrap().replace("a.txt", "../a.txt");
         fs::write(target.join(MANIFEST), text).unwrap();
         assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Manifest { .. }))));
+    }
+
+    #[test]
+    fn a_file_that_the_manifest_does_not_list_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        fs::write(target.join("more.json"), "{}").unwrap();
+        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Unlisted { .. }))));
+    }
+
+    #[test]
+    fn publishing_does_not_replace_and_leftovers_of_the_dead_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("run");
+        let stale = folder.path().join(format!(".run.draft-{}", u32::MAX));
+        fs::create_dir(&stale).unwrap();
+        let draft = Draft::create(&target).unwrap();
+        assert!(!Path::new("/proc/self").exists() || !stale.exists());
+        draft.write("a", b"a").unwrap();
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("b"), b"b").unwrap();
+        assert!(matches!(draft.publish(), Err(Error::Bundle(BundleError::Exists(_)))));
+        assert_eq!(fs::read(target.join("b")).unwrap(), b"b");
+        fs::remove_dir_all(&target).unwrap();
+        let draft = Draft::create(&target).unwrap();
+        draft.write("a", b"a").unwrap();
+        draft.publish().unwrap();
+        assert_eq!(fs::read(target.join("a")).unwrap(), b"a");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One error type for the crate; each module keeps its own variants beside the code that can fail.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A result with this crate's [`Error`].
@@ -64,6 +65,14 @@ pub enum Error {
         /// The name.
         id: String,
     },
+    /// No term of the training documents passes the feature settings.
+    #[error(
+        "no feature is left: no term is in {min_df} training documents\nhint: lower `features.min_df` or give more documents"
+    )]
+    NoFeatures {
+        /// The setting.
+        min_df: usize,
+    },
     /// No training document has both a feature and a label.
     #[error(
         "there is nothing to learn from: none of the {n_documents} training documents has text and a label"
@@ -102,7 +111,12 @@ impl Error {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => 66,
+            Self::Io { action: "read", source, .. } => match source.kind() {
+                ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory => 66,
+                // A file that is cut off or not what it says it is.
+                ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput => 65,
+                _ => 74,
+            },
             Self::Io { .. } | Self::TaxonomyWrite(crate::taxonomy::WriteError::Io(_)) => 74,
             Self::Cancelled => 75,
             Self::Setting { .. } => 78,

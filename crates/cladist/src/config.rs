@@ -187,3 +187,79 @@ pub fn corpus_settings(settings: &mut Settings, args: &CorpusArgs) -> anyhow::Re
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn resolve(words: &[&str]) -> anyhow::Result<RunConfig> {
+        let cli = Cli::try_parse_from(["cladist", "train", "--out", "x"].iter().chain(words)).unwrap();
+        let Command::Train(args) = cli.command else { unreachable!("the command is train") };
+        RunConfig::resolve(&args)
+    }
+
+    fn repository() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    }
+
+    #[test]
+    fn every_recipe_resolves_and_says_what_its_name_says() {
+        let mut n = 0;
+        for entry in std::fs::read_dir(repository().join("configs")).unwrap() {
+            let path = entry.unwrap().path();
+            let config = resolve(&["--config", path.to_str().unwrap()]).unwrap();
+            let head = serde_json::to_value(config.head).unwrap();
+            let stem = path.file_stem().unwrap().to_str().unwrap();
+            assert!(stem.ends_with(head.as_str().unwrap()), "{stem}");
+            n += 1;
+        }
+        assert!(n > 0);
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_set_wins_over_flags() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("c.toml");
+        std::fs::write(&file, "head = \"bonsai\"\n[train]\nseed = 1\nepochs = 3\n").unwrap();
+        let file = file.to_str().unwrap();
+        let config = resolve(&["--config", file]).unwrap();
+        assert_eq!((config.head, config.train.seed, config.train.epochs), (LinearHead::Bonsai, 1, 3));
+        let config = resolve(&["--config", file, "--head", "svm", "--seed", "2"]).unwrap();
+        assert_eq!((config.head, config.train.seed, config.data.seed), (LinearHead::Svm, 2, 2));
+        let config = resolve(&["--config", file, "--seed", "2", "--set", "train.seed=3"]).unwrap();
+        assert_eq!((config.train.seed, config.data.seed), (3, 2));
+        let config = resolve(&["--fit-thresholds", "none"]).unwrap();
+        assert_eq!(config.thresholds, ThresholdSource::Fixed);
+    }
+
+    #[test]
+    fn every_setting_is_in_the_documentation() {
+        let page = std::fs::read_to_string(repository().join("docs/configuration.md")).unwrap()
+            + &std::fs::read_to_string(repository().join("docs/metrics.md")).unwrap();
+        let mut config = RunConfig::new(LinearHead::Svm);
+        // Settings without a default have none in the table either.
+        config.data.max_levels = Some(1);
+        let table = toml::Table::try_from(&config).unwrap();
+        let mut rest: Vec<(String, &toml::Value)> =
+            table.iter().map(|(key, value)| (key.clone(), value)).collect();
+        while let Some((key, value)) = rest.pop() {
+            match value.as_table() {
+                Some(inner) => rest.extend(inner.iter().map(|(name, value)| (name.clone(), value))),
+                None => assert!(page.contains(&key), "`{key}` is not documented"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_metric_is_in_the_documentation() {
+        let page = std::fs::read_to_string(repository().join("docs/metrics.md")).unwrap();
+        for metric in cladist_core::metrics::METRICS {
+            assert!(page.contains(&format!("| `{}` |", metric.name)), "`{}` is not documented", metric.name);
+        }
+    }
+}

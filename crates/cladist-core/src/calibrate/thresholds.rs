@@ -58,7 +58,7 @@ pub struct FitThresholds {
 
 impl Default for FitThresholds {
     fn default() -> Self {
-        Self { objective: Objective::MicroF1, granularity: Granularity::Label, min_positives: 5 }
+        Self { objective: Objective::MicroF1, granularity: Granularity::Label, min_positives: 20 }
     }
 }
 

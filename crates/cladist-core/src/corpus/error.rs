@@ -38,7 +38,7 @@ pub enum CorpusError {
     EmptySplit(SplitName),
     /// Training documents without labels.
     #[error(
-        "none of the {documents} documents in the {split} split has a label\nhint: name the field with `labels_field`"
+        "none of the {documents} documents in the {split} split has a label\nhint: name the field with `--labels-field`"
     )]
     NoLabels {
         /// The split.
@@ -48,8 +48,8 @@ pub enum CorpusError {
     },
     /// Gold labels that the taxonomy does not have.
     #[error(
-        "{labels} gold labels in {documents} documents are not in the taxonomy: {}\nhint: set `unknown_labels` to \
-         `drop` or `add`, or give the taxonomy they are from",
+        "{labels} gold labels in {documents} documents are not in the taxonomy: {}\nhint: `--set data.unknown_labels=drop`, \
+         or `=add`, or give the taxonomy they are from with `--taxonomy`",
         list(.examples, *.labels)
     )]
     UnknownLabels {
@@ -62,8 +62,8 @@ pub enum CorpusError {
     },
     /// An id twice in a split.
     #[error(
-        "id `{id}` occurs twice in the {split} split\nhint: set `duplicate_ids` to `rename` or `drop`, or name \
-         another field with `id_field`"
+        "id `{id}` occurs twice in the {split} split\nhint: `--set data.duplicate_ids=rename`, or `=drop`, or \
+         name another field with `--id-field`"
     )]
     DuplicateId {
         /// The id.

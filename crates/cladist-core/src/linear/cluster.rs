@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::matrix::{ColumnPlaces, SparseMatrix};
+use crate::job::Cancel;
 
 /// More rounds than any real clustering takes; re-seeded clusters could go in circles.
 const MOST_ROUNDS: usize = 200;
@@ -19,8 +20,12 @@ const SMALLEST: usize = 2;
 /// Nodes with fewer rows are not worth splitting over threads; there are others to work on.
 const PARALLEL: usize = 4096;
 
+/// The same for k-means, in multiplications of a round.
+const PARALLEL_WORK: usize = 1 << 20;
+
 /// Splits rows into at most `k` clusters, each ascending, ordered by their first centre. Fewer than two clusters if
 /// the rows do not come apart.
+#[expect(clippy::too_many_arguments, reason = "what a split depends on")]
 pub(crate) fn split(
     features: &SparseMatrix,
     members: &[u32],
@@ -29,6 +34,7 @@ pub(crate) fn split(
     epsilon: f32,
     seed: u64,
     places: &mut ColumnPlaces,
+    cancel: &Cancel,
 ) -> Vec<Vec<u32>> {
     let halved = balanced && k == 2;
     let k = k.min(members.len());
@@ -38,9 +44,9 @@ pub(crate) fn split(
     let centres = index::sample(&mut ChaCha8Rng::seed_from_u64(seed), members.len(), k).into_vec();
     let (rows, _) = features.select(members, places);
     let cluster_of = if halved {
-        halves(&rows, [centres[0], centres[1]], epsilon).cluster_of
+        halves(&rows, [centres[0], centres[1]], epsilon, cancel).cluster_of
     } else {
-        k_means(&rows, &centres, epsilon)
+        k_means(&rows, &centres, epsilon, cancel)
     };
     let mut clusters = vec![Vec::new(); k];
     for (&member, cluster) in members.iter().zip(cluster_of) {
@@ -61,7 +67,7 @@ struct Halves {
 
 /// Balanced 2-means: rows are ordered by (similarity to centre 1 − similarity to centre 0, row); the first
 /// ⌊n/2⌋ are cluster 0, the rest cluster 1.
-fn halves(rows: &SparseMatrix, centres: [usize; 2], epsilon: f32) -> Halves {
+fn halves(rows: &SparseMatrix, centres: [usize; 2], epsilon: f32, cancel: &Cancel) -> Halves {
     let n = rows.n_rows();
     let mut sums = vec![[0.0f32; 2]; rows.n_columns()];
     for (cluster, &centre) in centres.iter().enumerate() {
@@ -99,7 +105,7 @@ fn halves(rows: &SparseMatrix, centres: [usize; 2], epsilon: f32) -> Halves {
             dots.iter().zip(&cluster_of).map(|(dots, &c)| dots[c as usize] * scale[c as usize]).sum();
         let mean = total / n as f64;
         objective.push(mean);
-        if !(mean - before >= f64::from(epsilon)) {
+        if mean - before < f64::from(epsilon) || cancel.is_cancelled() {
             break;
         }
         before = mean;
@@ -131,8 +137,9 @@ fn dots(sums: &[[f32; 2]], rows: &SparseMatrix, row: usize) -> [f64; 2] {
 
 /// k-means without balance; returns the cluster of each row. A cluster that runs empty starts again from the row
 /// that is least similar to its centre.
-fn k_means(rows: &SparseMatrix, centres: &[usize], epsilon: f32) -> Vec<u32> {
+fn k_means(rows: &SparseMatrix, centres: &[usize], epsilon: f32, cancel: &Cancel) -> Vec<u32> {
     let (n, k) = (rows.n_rows(), centres.len());
+    let n_values: usize = (0..n).map(|row| rows.row(row).0.len()).sum();
     let mut sums = vec![0.0f32; rows.n_columns() * k];
     for (cluster, &centre) in centres.iter().enumerate() {
         add_to(&mut sums, k, rows, centre, cluster);
@@ -146,19 +153,19 @@ fn k_means(rows: &SparseMatrix, centres: &[usize], epsilon: f32) -> Vec<u32> {
             similarities(&sums, &scale, rows, row, similar);
             best_of(similar, |_| true)
         };
-        best = if n < PARALLEL {
+        best = if n_values * k < PARALLEL_WORK {
             let mut similar = Vec::new();
             (0..n).map(|row| closest(row, &mut similar)).collect()
         } else {
             (0..n)
                 .into_par_iter()
-                .with_min_len(64)
+                .with_min_len(8)
                 .map_init(Vec::new, |similar, row| closest(row, similar))
                 .collect()
         };
         let mean = best.iter().map(|&(_, similarity)| f64::from(similarity)).sum::<f64>() / n as f64;
         let moved = fill_empty(&mut best, k);
-        if !moved && !(mean - before >= f64::from(epsilon)) {
+        if (!moved && mean - before < f64::from(epsilon)) || cancel.is_cancelled() {
             break;
         }
         before = mean;
@@ -281,7 +288,7 @@ mod tests {
 
     #[test]
     fn four_rows_split_as_calculated_by_hand() {
-        let found = halves(&oracle(), [0, 2], 1e-4);
+        let found = halves(&oracle(), [0, 2], 1e-4, &Cancel::default());
         assert_eq!(found.cluster_of, [0, 0, 1, 1]);
         assert_eq!(found.objective.len(), 3, "{:?}", found.objective);
         for (mean, expected) in found.objective.iter().zip([0.9, 0.948_683_3, 0.948_683_3]) {
@@ -292,7 +299,7 @@ mod tests {
     #[test]
     fn equal_rows_are_halved_by_their_index() {
         let rows = vec![vec![(0, 1.0)]; 5];
-        let found = halves(&SparseMatrix::from_rows(&rows, 1), [3, 1], 1e-4);
+        let found = halves(&SparseMatrix::from_rows(&rows, 1), [3, 1], 1e-4, &Cancel::default());
         assert_eq!(found.cluster_of, [0, 0, 1, 1, 1]);
     }
 
@@ -303,7 +310,7 @@ mod tests {
         let mut rows: Vec<_> = (0..9).map(|n| axis(n % 3)).collect();
         rows.push(vec![(0, 0.3), (3, 0.954)]);
         let matrix = SparseMatrix::from_rows(&rows, 10);
-        let cluster_of = k_means(&matrix, &[0, 1, 2, 9], 1e-4);
+        let cluster_of = k_means(&matrix, &[0, 1, 2, 9], 1e-4, &Cancel::default());
         assert_eq!(cluster_of, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
     }
 
@@ -311,7 +318,7 @@ mod tests {
     fn a_cluster_that_runs_empty_starts_again() {
         let rows: Vec<_> = [0, 0, 0, 1, 1, 1].into_iter().map(|column| vec![(column, 1.0)]).collect();
         // Both first centres are the same row: the second cluster gets nothing at first.
-        let cluster_of = k_means(&SparseMatrix::from_rows(&rows, 2), &[0, 1], 1e-4);
+        let cluster_of = k_means(&SparseMatrix::from_rows(&rows, 2), &[0, 1], 1e-4, &Cancel::default());
         assert_eq!(cluster_of, [0, 0, 0, 1, 1, 1]);
     }
 
@@ -330,7 +337,7 @@ mod tests {
         ) {
             let members: Vec<u32> = (0..rows.n_rows() as u32).collect();
             let mut places = ColumnPlaces::default();
-            let clusters = split(&rows, &members, k, balanced, 1e-4, seed, &mut places);
+            let clusters = split(&rows, &members, k, balanced, 1e-4, seed, &mut places, &Cancel::default());
             let mut all: Vec<u32> = clusters.iter().flatten().copied().collect();
             all.sort_unstable();
             prop_assert_eq!(all, members.clone());
@@ -340,12 +347,12 @@ mod tests {
             } else if clusters.len() > 1 {
                 prop_assert!(clusters.iter().all(|cluster| cluster.len() >= SMALLEST));
             }
-            prop_assert_eq!(clusters, split(&rows, &members, k, balanced, 1e-4, seed, &mut places));
+            prop_assert_eq!(clusters, split(&rows, &members, k, balanced, 1e-4, seed, &mut places, &Cancel::default()));
         }
 
         #[test]
         fn halving_never_lowers_the_objective(rows in unit_rows()) {
-            let found = halves(&rows, [0, 1], 1e-4);
+            let found = halves(&rows, [0, 1], 1e-4, &Cancel::default());
             prop_assert!(found.objective.windows(2).all(|pair| pair[1] >= pair[0] - 1e-5), "{:?}", found.objective);
         }
     }

@@ -105,6 +105,9 @@ impl LinearModel {
             matrix.push_row(row);
             labels.push(gold.iter().map(|label| label.index() as u32).collect());
         }
+        if vectorizer.n_features() == 0 && documents.iter().any(|document| !document.is_empty()) {
+            return Err(Error::NoFeatures { min_df: recipe.features.min_df });
+        }
         if labels.iter().all(Vec::is_empty) {
             return Err(Error::NothingToLearn { n_documents: documents.len() });
         }

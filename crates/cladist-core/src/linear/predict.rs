@@ -8,6 +8,9 @@ use crate::text::tfidf::SparseRow;
 /// the probabilities decide by more than a thousandth.
 const TIE: f64 = 1e-3;
 
+/// Labels kept per leaf, or as many as paths if these are more: the others of a hundred are background.
+const LEAF_LABELS: usize = 10;
+
 /// How rows are scored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scoring {
@@ -133,15 +136,23 @@ impl Forest {
             beams.iter().enumerate().flat_map(|(row, beam)| beam.iter().map(move |&path| (row, path))),
         );
         visits.sort_unstable_by_key(|&(row, path)| (path.node, row));
+        let mut labels: Vec<Found> = Vec::new();
         for (row, path) in visits {
             self.raw_scores(path.node as usize, &rows[row], &mut raw);
-            found[row].extend(self.targets_of(path.node as usize).iter().zip(&raw).map(|(&label, &raw)| {
-                Found {
-                    label,
-                    probability: (path.log + log_probability(scoring.loss, raw)).exp(),
-                    raw: f64::from(raw),
-                }
+            labels.clear();
+            labels.extend(self.targets_of(path.node as usize).iter().zip(&raw).map(|(&label, &raw)| Found {
+                label,
+                probability: (path.log + log_probability(scoring.loss, raw)).exp(),
+                raw: f64::from(raw),
             }));
+            let most = scoring.beam.max(LEAF_LABELS);
+            if labels.len() > most {
+                labels.select_nth_unstable_by(most - 1, |a, b| {
+                    b.raw.total_cmp(&a.raw).then(a.label.cmp(&b.label))
+                });
+                labels.truncate(most);
+            }
+            found[row].extend_from_slice(&labels);
         }
     }
 }

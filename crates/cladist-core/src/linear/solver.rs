@@ -172,20 +172,20 @@ impl<'a, const N: usize> Lanes<'a, N> {
             };
             let mut reopened = 0;
             let full = std::mem::take(&mut whole);
-            for lane in 0..N {
+            for (lane, limit) in limit.iter_mut().enumerate() {
                 let bit = 1 << lane;
                 if self.live & bit == 0 {
                     continue;
                 }
                 if span.high[lane] - span.low[lane] <= self.settings.epsilon {
-                    limit[lane] = f32::INFINITY;
+                    *limit = f32::INFINITY;
                     if full & bit != 0 {
                         self.live &= !bit;
                     } else {
                         reopened |= bit;
                     }
                 } else {
-                    limit[lane] = if span.high[lane] <= 0.0 { f32::INFINITY } else { span.high[lane] };
+                    *limit = if span.high[lane] <= 0.0 { f32::INFINITY } else { span.high[lane] };
                 }
             }
             if reopened != 0 {
@@ -237,8 +237,8 @@ impl<'a, const N: usize> Lanes<'a, N> {
 
     fn add(&mut self, row: usize, steps: &[f32; N]) {
         let (columns, values) = self.rows.row(row);
-        for lane in 0..N {
-            self.bias[lane] += steps[lane];
+        for (bias, step) in self.bias.iter_mut().zip(steps) {
+            *bias += step;
         }
         for (&column, &value) in columns.iter().zip(values) {
             let weights = &mut self.weights[column as usize];

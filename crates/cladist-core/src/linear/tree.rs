@@ -67,7 +67,16 @@ impl Shape {
                         return Ok(Vec::new());
                     }
                     let seed = seed_of(&[seed, node as u64]);
-                    Ok(cluster::split(features, labels, k, balanced, config.cluster_epsilon, seed, places))
+                    Ok(cluster::split(
+                        features,
+                        labels,
+                        k,
+                        balanced,
+                        config.cluster_epsilon,
+                        seed,
+                        places,
+                        &job.cancel,
+                    ))
                 })
                 .collect::<Result<_>>()?;
             let next = shape.nodes.len();
@@ -156,5 +165,33 @@ mod tests {
             assert_eq!(shape.nodes.len(), 1);
             assert_eq!(shape.outputs(0).len(), n as usize);
         }
+    }
+
+    #[test]
+    #[ignore = "takes minutes: cargo test --release -- --ignored a_million"]
+    fn a_million_labels_are_clustered_in_minutes() {
+        let row = |label: u32| {
+            let word = |n: u32| label.wrapping_mul(2_654_435_761).wrapping_add(n.wrapping_mul(40_503)) >> 12;
+            let topic = label / 100;
+            let mut columns: Vec<u32> = (0..15).map(|n| (topic * 15 + n) % 100_000).collect();
+            columns.extend((0..15).map(|n| word(n) % 100_000));
+            columns.sort_unstable();
+            columns.dedup();
+            let value = (columns.len() as f32).sqrt().recip();
+            columns.into_iter().map(move |column| (column, value))
+        };
+        let mut features = SparseMatrix::new(100_000);
+        for label in 0..1_000_000 {
+            features.push_row(row(label));
+        }
+        let start = std::time::Instant::now();
+        let labels = (0..1_000_000).collect();
+        let config = LinearConfig::default();
+        let shape = Shape::grow(&features, labels, LinearHead::Parabel, &config, 7, &Job::silent()).unwrap();
+        println!("{} nodes in {:?}", shape.nodes.len(), start.elapsed());
+        assert!(
+            shape.nodes.iter().filter(|node| node.children.is_empty()).all(|leaf| leaf.labels.len() < 100)
+        );
+        assert!(start.elapsed().as_secs() < 600);
     }
 }

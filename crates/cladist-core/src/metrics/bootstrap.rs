@@ -55,10 +55,14 @@ impl ResampleOptions {
         Ok(())
     }
 
-    /// The ends of the interval of the values at hand; none without one.
-    pub(super) fn interval(&self, mut values: Vec<f64>) -> Option<(f64, f64)> {
+    /// The ends of the interval of the values at hand, moved so that their mean falls on `centre`; none without one.
+    ///
+    /// Resamples hold fewer different documents than the whole, so that macro averages over them are off to one
+    /// side; left alone, the interval of a value could miss the value.
+    pub(super) fn interval(&self, centre: f64, mut values: Vec<f64>) -> Option<(f64, f64)> {
         values.sort_unstable_by(f64::total_cmp);
         let last = values.len().checked_sub(1)?;
+        let shift = centre - values.iter().sum::<f64>() / values.len() as f64;
         let at = |share: f64| {
             let position = share * last as f64;
             let below = (position as usize).min(last);
@@ -66,7 +70,7 @@ impl ResampleOptions {
             values[below] + (position - below as f64) * (values[above] - values[below])
         };
         let tail = (1.0 - self.confidence) / 2.0;
-        Some((at(tail), at(1.0 - tail)))
+        Some((at(tail) + shift, at(1.0 - tail) + shift))
     }
 }
 
@@ -94,7 +98,7 @@ pub(super) fn draw(n: usize, seed: u64, round: usize) -> Vec<u32> {
     times
 }
 
-/// Percentile bootstrap intervals over documents. Metrics that the documents do not define are left out.
+/// Percentile bootstrap intervals over documents, centred on the values. Metrics that the documents do not define are left out.
 ///
 /// For macro averages the labels stay those of the whole evaluation; a label of which a resample holds neither gold
 /// nor prediction takes no part in it.
@@ -124,7 +128,8 @@ pub fn bootstrap(
         .collect::<Result<_>>()?;
     let interval = |(column, (metric, name)): (usize, (&Samples, &String))| {
         let value = metric.value(&weighted(metric, &vec![1; n]))?;
-        let (low, high) = options.interval(rounds.iter().filter_map(|values| values[column]).collect())?;
+        let (low, high) =
+            options.interval(value, rounds.iter().filter_map(|values| values[column]).collect())?;
         Some(Interval { metric: name.clone(), value, low, high })
     };
     Ok(samples.iter().zip(&options.metrics).enumerate().filter_map(interval).collect())

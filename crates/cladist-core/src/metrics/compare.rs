@@ -142,7 +142,7 @@ pub fn compare(
         .collect::<Result<_>>()?;
     let row = |(column, pair): (usize, &Pair)| {
         let drawn = rounds.iter().filter_map(|values| values[column].0).collect();
-        let (ci_low, ci_high) = options.interval(drawn)?;
+        let (ci_low, ci_high) = options.interval(pair.difference, drawn)?;
         let extreme = rounds.iter().filter(|values| values[column].1).count();
         Some(Comparison {
             metric: pair.name.clone(),

@@ -84,10 +84,8 @@ impl LabelTally {
         space: LabelSpace,
         judged: &'t Judged,
     ) -> impl Iterator<Item = LabelCount> + 't {
-        let labels = judged.taxonomy.labels().zip(&self.labels);
-        labels
-            .filter(move |(label, count)| space.holds(judged.train(*label), count.support))
-            .map(|(_, &count)| count)
+        let labels = judged.trained(self.sets).into_iter().zip(&self.labels);
+        labels.filter(move |(trained, count)| space.holds(*trained, count.support)).map(|(_, &count)| count)
     }
 }
 

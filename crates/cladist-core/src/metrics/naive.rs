@@ -103,25 +103,42 @@ impl Dense {
         ]
     }
 
-    fn space(&self, space: LabelSpace, gold: &Matrix) -> Vec<usize> {
+    fn space(&self, space: LabelSpace, gold: &Matrix, trained: &[bool]) -> Vec<usize> {
         let is_gold = |l: usize| gold.iter().any(|row| row[l]);
         let in_space = |&l: &usize| match space {
             LabelSpace::All => true,
             LabelSpace::Gold => is_gold(l),
-            LabelSpace::Seen => is_gold(l) || self.train[l] > 0,
+            LabelSpace::Seen => is_gold(l) || trained[l],
         };
         (0..self.taxonomy.n_labels()).filter(in_space).collect()
     }
 
     /// Macro precision, recall, F1.
     fn label_mean(&self, predicted: &Matrix, gold: &Matrix, space: LabelSpace) -> [Option<f64>; 3] {
+        let trained: Vec<bool> = self.train.iter().map(|&n| n > 0).collect();
+        self.label_mean_within(predicted, gold, space, &trained)
+    }
+
+    /// The same where sets are closed: what training saw is closed too.
+    fn closed_label_mean(&self, predicted: &Matrix, gold: &Matrix, space: LabelSpace) -> [Option<f64>; 3] {
+        let trained = self.closed(&vec![self.train.iter().map(|&n| n > 0).collect()]);
+        self.label_mean_within(predicted, gold, space, &trained[0])
+    }
+
+    fn label_mean_within(
+        &self,
+        predicted: &Matrix,
+        gold: &Matrix,
+        space: LabelSpace,
+        trained: &[bool],
+    ) -> [Option<f64>; 3] {
         let of = |l: usize| {
             let tp = self.documents().filter(|&i| predicted[i][l] && gold[i][l]).count() as f64;
             let p = self.documents().filter(|&i| predicted[i][l]).count() as f64;
             let y = self.documents().filter(|&i| gold[i][l]).count() as f64;
             [ratio(tp, p), ratio(tp, y), ratio(2.0 * tp, p + y)]
         };
-        let labels = if self.gold.is_empty() { Vec::new() } else { self.space(space, gold) };
+        let labels = if self.gold.is_empty() { Vec::new() } else { self.space(space, gold, trained) };
         [0, 1, 2].map(|part| average(labels.iter().map(|&l| of(l)[part])))
     }
 
@@ -258,7 +275,8 @@ impl Dense {
                     .map(|i| ratio(2.0 * both(&predicted[i], &gold[i]), count(&predicted[i]) + size(i))),
             ),
             "hamming-accuracy" => {
-                let labels = self.space(options.labels, gold);
+                let trained: Vec<bool> = self.train.iter().map(|&n| n > 0).collect();
+                let labels = self.space(options.labels, gold, &trained);
                 let cells = self.documents().flat_map(|i| labels.iter().map(move |&l| (i, l)));
                 average(cells.map(|(i, l)| f64::from(u8::from(gold[i][l] == predicted[i][l]))))
             }
@@ -287,12 +305,14 @@ impl Dense {
             "hierarchical-recall-micro" => self.micro(&self.closed(predicted), &self.closed(gold))[1],
             "hierarchical-f1-micro" => self.micro(&self.closed(predicted), &self.closed(gold))[2],
             "hierarchical-f1-macro" => {
-                self.label_mean(&self.closed(predicted), &self.closed(gold), options.labels)[2]
+                self.closed_label_mean(&self.closed(predicted), &self.closed(gold), options.labels)[2]
             }
             "hierarchical-precision-micro-open" => self.micro(predicted, &self.closed(gold))[0],
             "hierarchical-recall-micro-open" => self.micro(predicted, &self.closed(gold))[1],
             "hierarchical-f1-micro-open" => self.micro(predicted, &self.closed(gold))[2],
-            "hierarchical-f1-macro-open" => self.label_mean(predicted, &self.closed(gold), options.labels)[2],
+            "hierarchical-f1-macro-open" => {
+                self.closed_label_mean(predicted, &self.closed(gold), options.labels)[2]
+            }
             "ece" => self.ece(options.ece_bins, false),
             "ece-top" => self.ece(options.ece_bins, true),
             "coherence-violations" => Some(self.violations()).filter(|v| v.0 > 0.0).map(|v| v.1),

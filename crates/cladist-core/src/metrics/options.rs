@@ -29,10 +29,10 @@ impl LabelSpace {
         }
     }
 
-    /// Whether a label belongs, by its training count and its gold count.
-    pub(crate) fn holds(self, train: u32, support: u32) -> bool {
+    /// Whether a label belongs, by whether training saw it and by its gold count.
+    pub(crate) fn holds(self, trained: bool, support: u32) -> bool {
         match self {
-            Self::Seen => train > 0 || support > 0,
+            Self::Seen => trained || support > 0,
             Self::All => true,
             Self::Gold => support > 0,
         }

@@ -202,7 +202,7 @@ fn conventions(judged: &Judged, options: &MetricOptions) -> BTreeMap<String, Str
     let (few, medium) = (options.few_at_most, options.medium_at_most);
     let training = if judged.counts.n_documents == 0 { " (left out: no training counts)" } else { "" };
     [
-        ("macro-labels", format!("{}; for hierarchical macro F1, gold with ancestors", options.labels.describe())),
+        ("macro-labels", format!("{}; for hierarchical macro F1, these and their ancestors", options.labels.describe())),
         ("hamming-accuracy", "over the labels of macro-labels".to_owned()),
         ("ranking-ties", "by ascending label; labels without a score come last and are never hits".to_owned()),
         ("documents-without-gold", "skipped by r@k, rp@k, ndcg@k, accuracy and R-Precision; counted by p@k and sample averages".to_owned()),
@@ -232,7 +232,7 @@ fn per_level(
             tp += u64::from(count.tp);
             predicted += u64::from(count.predicted);
             gold += u64::from(count.support);
-            if space.holds(judged.train(label), count.support) {
+            if space.holds(judged.train(label) > 0, count.support) {
                 labels += 1;
                 f1_sum += count.f1();
             }

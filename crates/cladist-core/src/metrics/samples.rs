@@ -101,10 +101,11 @@ impl Samples {
                 closure.upward(gold).iter().for_each(|label| support[label.index()] += 1);
             }
         }
-        let holds: Vec<bool> = judged
-            .taxonomy
-            .labels()
-            .map(|label| space.holds(judged.train(label), support[label.index()]))
+        let trained = judged.trained(sets);
+        let holds: Vec<bool> = trained
+            .into_iter()
+            .zip(&support)
+            .map(|(trained, &support)| space.holds(trained, support))
             .collect();
         self.size = holds.iter().filter(|&&holds| holds).count();
         let mut kept = Vec::with_capacity(self.entries.len());

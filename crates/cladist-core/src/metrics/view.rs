@@ -1,5 +1,6 @@
 //! What all metrics see of a document, worked out once.
 
+use super::counts::Sets;
 use crate::error::{Error, Result};
 use crate::label_counts::LabelCounts;
 use crate::scores::Scores;
@@ -54,6 +55,16 @@ impl Judged<'_> {
     /// Training documents of a label.
     pub(crate) fn train(&self, label: LabelId) -> u32 {
         self.counts.counts.get(label.index()).copied().unwrap_or(0)
+    }
+
+    /// Which labels training saw; where sets are closed, an ancestor of such a label counts as seen.
+    pub(crate) fn trained(&self, sets: Sets) -> Vec<bool> {
+        let mut trained = vec![false; self.taxonomy.n_labels()];
+        for label in self.taxonomy.labels().rev() {
+            let below = || self.taxonomy.children(label).iter().any(|child| trained[child.index()]);
+            trained[label.index()] = self.train(label) > 0 || (sets != Sets::Plain && below());
+        }
+        trained
     }
 }
 

@@ -21,7 +21,13 @@ pub struct TreeLine<'a> {
 impl fmt::Display for TreeLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (id, name) = (self.taxonomy.id(self.label), self.taxonomy.name(self.label));
-        write!(f, "{:width$}{id}", "", width = self.depth * 2)?;
+        // Deeper lines say their depth instead: a chain of 100,000 labels would be gigabytes of spaces.
+        const INDENTED: usize = 40;
+        write!(f, "{:width$}", "", width = self.depth.min(INDENTED) * 2)?;
+        if self.depth > INDENTED {
+            write!(f, "[{}] ", self.depth + 1)?;
+        }
+        f.write_str(id)?;
         if name != id {
             write!(f, "  {name}")?;
         }

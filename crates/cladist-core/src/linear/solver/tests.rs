@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::Error;
+use crate::text::tfidf::SparseRow;
 use proptest::prelude::*;
 
 fn exact(loss: Loss) -> Settings {
@@ -47,7 +48,10 @@ fn training_stops_when_asked() {
     assert!(matches!(refused, Err(Error::Cancelled)));
 }
 
-fn problem() -> impl Strategy<Value = (Vec<Vec<(u32, f32)>>, Vec<Vec<u32>>, f32)> {
+/// Rows, positive rows per classifier, C.
+type Problem = (Vec<SparseRow>, Vec<Vec<u32>>, f32);
+
+fn problem() -> impl Strategy<Value = Problem> {
     let row = proptest::collection::btree_map(0u32..6, -1f32..1.0, 0..4)
         .prop_map(|row| row.into_iter().collect::<Vec<_>>());
     (1usize..12, 1usize..20).prop_flat_map(move |(n_rows, n_outputs)| {
