@@ -127,9 +127,24 @@ fn a_damaged_data_card_is_named() {
 }
 
 #[test]
-fn a_file_that_is_not_in_the_manifest_does_no_harm() {
+fn a_file_that_is_not_in_the_manifest_is_refused_by_name() {
     let place = Place::with_run();
-    let before = place.run(PREDICT).ok().stdout;
-    place.write("run/bundle/notes.txt", "ours");
-    assert_eq!(place.run(PREDICT).ok().stdout, before);
+    place.write("run/bundle/notes.txt", "mine");
+    place.run(PREDICT).fails(65, &["run/bundle/notes.txt", "MANIFEST.json"]);
+    // The run folder around the bundle is open to notes.
+    fs::rename(place.path("run/bundle/notes.txt"), place.path("run/notes.txt")).unwrap();
+    place.run(PREDICT).ok();
+}
+
+#[cfg(unix)]
+#[test]
+fn whoever_may_read_one_file_of_a_bundle_may_read_all() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = Place::with_run();
+    let mode =
+        |name: &str| fs::metadata(place.path(&format!("run/bundle/{name}"))).unwrap().permissions().mode();
+    for name in names(&place) {
+        assert_eq!(mode(&name), mode("MANIFEST.json"), "{name}");
+    }
 }

@@ -84,7 +84,7 @@ fn a_failed_conversion_leaves_the_old_file() {
         ("in.jsonl out.x --to papyrus", 78, "`papyrus`"),
         ("in.jsonl out.x --from papyrus", 78, "`papyrus`"),
         ("nowhere.jsonl out.x", 66, "nowhere.jsonl"),
-        ("in.jsonl no/where.csv --to csv", 66, "no/where.csv"),
+        ("in.jsonl no/where.csv --to csv", 74, "no/where.csv"),
         ("in.jsonl in.jsonl/x.csv --to csv", 74, "in.jsonl/x.csv"),
     ] {
         place.run(&format!("data convert {arguments}")).fails(code, &[words]);
