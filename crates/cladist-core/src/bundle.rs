@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufWriter, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -262,16 +262,54 @@ pub fn verify(folder: &Path, kind: &str) -> Result<()> {
     Ok(())
 }
 
+/// A file being written under a hidden name beside its place. Dropped before [`DraftFile::commit`], it leaves nothing.
+#[derive(Debug)]
+pub struct DraftFile {
+    target: PathBuf,
+    draft: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl DraftFile {
+    /// Starts a file that will stand at `target`.
+    pub fn create(target: &Path) -> Result<Self> {
+        let draft = sibling(target, "draft");
+        let file = File::create(&draft).map_err(Error::io("write", target))?;
+        Ok(Self { target: target.to_owned(), draft, file: BufWriter::new(file) })
+    }
+
+    /// Moves the file into place, whole.
+    pub fn commit(mut self) -> Result<()> {
+        self.file
+            .flush()
+            .and_then(|()| self.file.get_ref().sync_all())
+            .and_then(|()| fs::rename(&self.draft, &self.target))
+            .map_err(Error::io("write", &self.target))
+    }
+}
+
+impl Write for DraftFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for DraftFile {
+    fn drop(&mut self) {
+        // Gone already if it was committed.
+        let _ = fs::remove_file(&self.draft);
+    }
+}
+
 /// Writes a file so that it is either the old or the new one, never half of it.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let draft = sibling(path, "draft");
-    let written = fs::write(&draft, bytes)
-        .and_then(|()| File::open(&draft)?.sync_all())
-        .and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written.map_err(Error::io("write", path))
+    let mut draft = DraftFile::create(path)?;
+    draft.write_all(bytes).map_err(Error::io("write", path))?;
+    draft.commit()
 }
 
 fn fingerprint(path: &Path) -> Result<Entry> {

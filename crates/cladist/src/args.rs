@@ -107,9 +107,26 @@ pub struct CorpusArgs {
     /// Language of names and texts where a format has several [default: en]
     #[arg(long, value_name = "CODE")]
     pub language: Option<String>,
-    /// Set bad lines aside in rejects.jsonl instead of stopping at the first
+    /// Set bad lines aside instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
+    /// Where --skip-bad sets them aside [default: rejects.jsonl; `train` puts it into the run folder]
+    #[arg(long, value_name = "FILE")]
+    pub rejects: Option<PathBuf>,
+}
+
+impl CorpusArgs {
+    /// Whether a flag names other documents than a run remembers.
+    #[must_use]
+    pub fn names_documents(&self) -> bool {
+        self.corpus.is_some() || self.train.is_some() || self.dev_file.is_some() || self.test.is_some()
+    }
+
+    /// Where bad lines go when nothing better is known.
+    #[must_use]
+    pub fn rejects(&self) -> PathBuf {
+        self.rejects.clone().unwrap_or_else(|| PathBuf::from("rejects.jsonl"))
+    }
 }
 
 /// `cladist train`.
@@ -122,8 +139,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NAME")]
     pub head: Option<String>,
     /// Run folder to write
-    #[arg(long, value_name = "RUN")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "RUN", required_unless_present = "print_config")]
+    pub out: Option<PathBuf>,
     /// TOML file with settings
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -176,10 +193,10 @@ pub struct EvaluateArgs {
     /// How scores become label sets.
     #[command(flatten)]
     pub decode: DecodeArgs,
-    /// Labels that macro averages run over
+    /// Labels that macro averages run over: `seen` in training or here, `all`, or `gold` here
     #[arg(long, value_name = "WHICH")]
     pub macro_over: Option<String>,
-    /// Propensity of PSP@k: a preset or `A,B`
+    /// Propensity of PSP@k: `standard`, `wiki-500k`, `amazon-670k`, or numbers `A,B`
     #[arg(long, value_name = "A,B")]
     pub propensity: Option<String>,
     /// Bootstrap confidence intervals from this many resamples
@@ -194,7 +211,7 @@ pub struct EvaluateArgs {
 }
 
 /// How scores become label sets; unset flags keep what was fitted in training.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct DecodeArgs {
     /// At most this many labels per document
     #[arg(long, short = 'k', visible_alias = "limit", value_name = "K")]
@@ -202,6 +219,12 @@ pub struct DecodeArgs {
     /// Only labels with a probability above this
     #[arg(long, value_name = "T")]
     pub threshold: Option<f32>,
+    /// At least this many labels per document, even below the threshold
+    #[arg(long, value_name = "N")]
+    pub at_least: Option<usize>,
+    /// Never a label with this probability or less
+    #[arg(long, value_name = "P")]
+    pub floor: Option<f32>,
     /// Raise each parent's probability to at least its children's
     #[arg(long)]
     pub coherent: bool,
@@ -225,7 +248,7 @@ pub enum PathsArg {
 }
 
 /// `cladist predict`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct PredictArgs {
     /// Run folder or bundle
     #[arg(value_name = "RUN")]
@@ -245,10 +268,13 @@ pub struct PredictArgs {
     /// JSON field with the text
     #[arg(long, value_name = "NAME")]
     pub text_field: Option<String>,
-    /// Set bad lines aside in rejects.jsonl instead of stopping at the first
+    /// Set bad lines aside instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
-    /// Write here instead of standard output
+    /// Where --skip-bad sets them aside
+    #[arg(long, value_name = "FILE", default_value = "rejects.jsonl")]
+    pub rejects: PathBuf,
+    /// Write here instead of standard output; the file appears when it is whole
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -273,6 +299,12 @@ pub enum InputFormat {
     Text,
     /// The whole file is one document
     Document,
+    /// Columns `text` and perhaps `id`, with a header
+    Csv,
+    /// Features: `documents features labels`, then one document a line
+    Xmc,
+    /// Features: one document a line
+    Libsvm,
 }
 
 /// `cladist compare`.

@@ -12,6 +12,7 @@ use cladist_core::readers::{BadLine, BadLines, Reject};
 use crate::args::CorpusArgs;
 use crate::config::corpus_settings;
 use crate::error::ConfigError;
+use crate::session::Session;
 use crate::settings::Settings;
 
 /// The files that the flags name; flags for single files win over the folder's. `known` is what a run remembers.
@@ -80,6 +81,13 @@ impl Rejects {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.n == 0
+    }
+
+    /// Tells the user, if there is something to tell.
+    pub fn tell(&self, session: &Session) {
+        if !self.is_empty() {
+            session.output.warn(format!("rejected lines: {}, see {}", self.n, self.path.display()));
+        }
     }
 
     fn take(&mut self, bad: &BadLine) -> cladist_core::Result<()> {

@@ -43,7 +43,7 @@ impl<'a> Answers<'a> {
         } else {
             expected_calibration_error(&raw, &split.gold, model.config.metrics.ece_bins, EceOver::Pairs)?
         };
-        let decoder = decoder(model, args, false)?;
+        let decoder = decoder(model, args, false, session)?;
         let scores = decoder.prepare(calibration.apply(raw, model.taxonomy()));
         let predicted = decoder.decode(&scores);
         Ok(Self { model, scores, predicted, gold: &split.gold, raw_error })

@@ -9,6 +9,7 @@ pub mod demo;
 pub mod error;
 pub mod heads;
 pub mod html;
+pub mod inputs;
 pub mod judge;
 pub mod model;
 pub mod output;

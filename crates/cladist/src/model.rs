@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use cladist_core::bundle::{self, BundleError, MANIFEST, Writer};
 use cladist_core::calibrate::Calibration;
-use cladist_core::corpus::CorpusSource;
+use cladist_core::corpus::{CorpusSource, SplitName};
 use cladist_core::decode::Thresholds;
 use cladist_core::linear::LinearModel;
 use cladist_core::pipeline::Pipeline;
@@ -32,6 +32,18 @@ pub struct Model {
     pub thresholds: Thresholds,
     /// Label counts of its training documents.
     pub counts: LabelCounts,
+    /// What it was trained on.
+    pub training: Training,
+}
+
+/// What a model was trained on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Training {
+    /// Splits that it has seen: no measure of it.
+    pub splits: Vec<SplitName>,
+    /// Whether documents came as features rather than text.
+    pub features: bool,
 }
 
 impl Model {
@@ -54,6 +66,7 @@ pub fn save(
     writer.write("calibration.json", &serde_json::to_vec(&model.pipeline.calibration)?)?;
     writer.write("thresholds.json", &serde_json::to_vec_pretty(&model.thresholds)?)?;
     writer.write("label_counts.json", &serde_json::to_vec(&model.counts)?)?;
+    writer.write("training.json", &serde_json::to_vec_pretty(&model.training)?)?;
     classifier(&writer)?;
     writer.finish()?;
     Ok(())
@@ -73,9 +86,10 @@ fn load(folder: &Path) -> anyhow::Result<Model> {
     }
     let calibration: Calibration = json(&folder.join("calibration.json"))?;
     let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
+    let training: Training = json(&folder.join("training.json"))?;
     let model = LinearModel::load(folder, taxonomy)?;
     let pipeline = Pipeline { calibration, ..Pipeline::new(Arc::new(model), config.data.normalise) };
-    Ok(Model { config, pipeline, thresholds, counts })
+    Ok(Model { config, pipeline, thresholds, counts, training })
 }
 
 fn json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {

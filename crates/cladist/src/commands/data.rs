@@ -1,10 +1,10 @@
 //! `cladist data`: look at, check, split and convert corpora.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use cladist_core::bundle::DraftFile;
 use cladist_core::corpus::{self, CorpusStats, Quantiles, SplitName};
 use cladist_core::readers::{FORMATS, Format, ReadOptions, Reader, Shape, WriteOptions, Writer};
 use cladist_core::text::normalise::Normalise;
@@ -38,14 +38,12 @@ fn format(name: &str) -> anyhow::Result<Format> {
 fn stats(args: &DataStatsArgs, session: &Session) -> anyhow::Result<()> {
     let source = source(&args.corpus, None)?;
     let config = data_config(&args.corpus)?;
-    let mut rejects = Rejects::new(Path::new("rejects.jsonl"));
+    let mut rejects = Rejects::new(&args.corpus.rejects());
     let stats = with_bad_lines(args.corpus.skip_bad, &mut rejects, |bad| {
         corpus::stats(&source, &config, args.top, bad, &session.job())
     })?;
     session.bars.clear();
-    if !rejects.is_empty() {
-        session.output.warn(format!("{} lines were rejected, see rejects.jsonl", rejects.len()));
-    }
+    rejects.tell(session);
     if args.json { session.output.json(&stats) } else { print_stats(&stats, session) }
 }
 
@@ -248,42 +246,54 @@ fn convert(args: &DataConvertArgs, session: &Session) -> anyhow::Result<()> {
     }
     let write_options =
         WriteOptions { shape: Some(shape), replace_spaces: args.replace_spaces, ..WriteOptions::default() };
-    let mut write = |sink: Box<dyn Write>| {
-        let mut writer = Writer::new(to, sink, &args.output, &write_options)?;
-        let tally = each(args, from, &options, &mut rejects, session, |mut document| {
-            if !normalise.is_identity() {
-                document.text = normalise.apply(&document.text).into_owned();
-            }
-            writer.write(&document)
-        })?;
-        writer.finish()?;
-        anyhow::Ok(tally)
-    };
     let written = if args.output == Path::new("-") {
-        write(Box::new(BufWriter::new(io::stdout().lock())))
+        write(
+            args,
+            from,
+            to,
+            &options,
+            &write_options,
+            normalise,
+            &mut rejects,
+            session,
+            BufWriter::new(io::stdout().lock()),
+        )
+        .map(|(tally, _)| tally)
     } else {
-        // Whole or not at all: written beside its place under a hidden name and moved in at the end.
-        let name = args.output.file_name().unwrap_or_default().to_string_lossy();
-        let draft = args.output.with_file_name(format!(".{name}.draft-{}", std::process::id()));
-        let fail = || Error::io("write", &args.output);
-        let written = File::create(&draft)
-            .map_err(|error| fail()(error).into())
-            .and_then(|file| write(Box::new(BufWriter::new(file))))
-            .and_then(|tally| {
-                std::fs::rename(&draft, &args.output).map(|()| tally).map_err(|error| fail()(error).into())
-            });
-        if written.is_err() {
-            let _ = std::fs::remove_file(&draft);
-        }
-        written
+        let draft = DraftFile::create(&args.output)?;
+        write(args, from, to, &options, &write_options, normalise, &mut rejects, session, draft)
+            .and_then(|(tally, draft)| Ok(draft.commit().map(|()| tally)?))
     };
     session.bars.clear();
     let tally = written?;
+    rejects.tell(session);
     session.output.note(format!(
         "{} read = {} written + {} rejected + {} left out",
         tally.read, tally.kept, tally.rejected, tally.dropped
     ));
     Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "one call, two kinds of output")]
+fn write<W: Write>(
+    args: &DataConvertArgs,
+    from: Option<Format>,
+    to: Format,
+    options: &ReadOptions,
+    write_options: &WriteOptions,
+    normalise: Normalise,
+    rejects: &mut Rejects,
+    session: &Session,
+    sink: W,
+) -> anyhow::Result<(cladist_core::readers::Tally, W)> {
+    let mut writer = Writer::new(to, sink, &args.output, write_options)?;
+    let tally = each(args, from, options, rejects, session, |mut document| {
+        if !normalise.is_identity() {
+            document.text = normalise.apply(&document.text).into_owned();
+        }
+        writer.write(&document)
+    })?;
+    Ok((tally, writer.finish()?))
 }
 
 fn each(

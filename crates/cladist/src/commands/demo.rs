@@ -25,7 +25,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     let train_args = TrainArgs {
         corpus: CorpusArgs { corpus: Some(corpus.clone()), ..CorpusArgs::default() },
         head: Some(args.head.clone()),
-        out: args.out.clone(),
+        out: Some(args.out.clone()),
         config: None,
         set: vec!["data.ancestors=add".to_owned()],
         fit_thresholds: None,
@@ -57,7 +57,8 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
         .map(|(n, text)| Document::from_text(format!("example-{}", n + 1), *text))
         .collect();
     let scores = run.model.pipeline.score(&documents, &Request::default())?;
-    let decoder = decoder(&run.model, &DecodeArgs { top_k: Some(4), ..DecodeArgs::default() }, true)?;
+    let decoder =
+        decoder(&run.model, &DecodeArgs { top_k: Some(4), ..DecodeArgs::default() }, true, session)?;
     session.output.line("\nNew tickets and their four best labels:")?;
     let taxonomy = run.model.taxonomy();
     for (document, row) in documents.iter().zip(decoder.answer(&scores).rows()) {
@@ -71,7 +72,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
         }
     }
     session.output.line(format!(
-        "\nThe run is in {run}, the corpus in {corpus}. Try:\n  echo \"the scooter would not unlock\" | cladist predict {run}\n  cladist taxonomy show {corpus}",
+        "\nThe run is in {run}, the corpus in {corpus}. Try:\n  cladist train --corpus {corpus} --set data.ancestors=add --head bonsai --out runs/bonsai\n  echo \"the scooter would not unlock\" | cladist predict {run}\n  cladist taxonomy show {corpus}",
         run = args.out.display(),
         corpus = corpus.display(),
     ))

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{self, DataReport, Split, SplitName};
+use cladist_core::decode::DecodeConfig;
 use cladist_core::metrics::bootstrap::{Interval, ResampleOptions, bootstrap};
 use cladist_core::metrics::{MetricOptions, Report};
 use serde::Serialize;
 
-use crate::args::{CorpusArgs, EvaluateArgs};
+use crate::args::{CorpusArgs, DecodeArgs, EvaluateArgs};
 use crate::config::corpus_settings;
 use crate::corpora::{Rejects, source, with_bad_lines};
+use crate::decode::settings;
 use crate::error::ConfigError;
 use crate::html;
 use crate::judge::Answers;
@@ -29,6 +31,12 @@ pub struct Evaluation {
     pub head: String,
     /// The split.
     pub split: SplitName,
+    /// Its files.
+    pub files: Vec<String>,
+    /// Whether the model was trained on these documents, which makes every figure too good.
+    pub seen_in_training: bool,
+    /// How scores became label sets.
+    pub decode: DecodeConfig,
     /// Confidence intervals, if asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Interval>,
@@ -45,6 +53,12 @@ pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
         session.output.note(&data);
     }
     let options = metric_options(&run, args)?;
+    let seen_in_training = run.model.training.splits.contains(&split.name) && !args.corpus.names_documents();
+    if seen_in_training {
+        session
+            .output
+            .warn(format!("the model was trained on the {} split: these figures flatter it", split.name));
+    }
     let answers = Answers::new(&run.model, &split, &args.decode, session)?;
     let report = answers.report(&options, session)?;
     let intervals = match args.bootstrap {
@@ -59,14 +73,26 @@ pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
         run: args.run.display().to_string(),
         head: serde_json::to_value(run.model.config.head)?.as_str().unwrap_or_default().to_owned(),
         split: split.name,
+        files: data.split(split.name).map(|split| split.files.clone()).unwrap_or_default(),
+        seen_in_training,
+        decode: settings(&run.model, &args.decode, false),
         intervals,
         report,
     };
     if let Some(path) = &args.per_label {
         write_labels(path, &evaluation.report)?;
     }
-    if let Some(folder) = &run.folder {
-        save(&folder.join("reports"), &evaluation, session)?;
+    // The run's own report is of its own documents, decoded as it was trained to.
+    let own = args.decode == DecodeArgs::default()
+        && !args.corpus.names_documents()
+        && options == run.model.config.metrics
+        && !seen_in_training;
+    match &run.folder {
+        Some(folder) if own => save(&folder.join("reports"), &evaluation, session)?,
+        Some(_) => {
+            session.output.note("other documents or settings than the run's own: its report stays as it is");
+        }
+        None => {}
     }
     if args.json {
         let brief = Report { per_label: Vec::new(), ..evaluation.report };
@@ -91,16 +117,14 @@ pub fn load_split(
         ConfigError::UnknownChoice { what: "split", name: split.to_owned(), known }
     })?;
     let source = source(args, run.source.clone())?;
-    let mut settings = Settings::of(&Section { data: run.model.config.data.clone() })?;
-    corpus_settings(&mut settings, args)?;
-    let config = settings.resolve::<Section>()?.data;
-    let mut rejects = Rejects::new(Path::new("rejects.jsonl"));
+    let mut layers = Settings::of(&Section { data: run.model.config.data.clone() })?;
+    corpus_settings(&mut layers, args)?;
+    let config = layers.resolve::<Section>()?.data;
+    let mut rejects = Rejects::new(&args.rejects());
     let loaded = with_bad_lines(args.skip_bad, &mut rejects, |bad| {
         corpus::load_split(&source, name, run.model.taxonomy(), &config, bad, &session.job())
     })?;
-    if !rejects.is_empty() {
-        session.output.warn(format!("{} lines were rejected, see rejects.jsonl", rejects.len()));
-    }
+    rejects.tell(session);
     Ok(loaded)
 }
 
@@ -145,6 +169,11 @@ pub fn save(folder: &Path, evaluation: &Evaluation, session: &Session) -> anyhow
             write_atomically(&path(".html"), html::report(evaluation).as_bytes())?;
             write_labels(&path("-labels.tsv"), &evaluation.report)
         });
+    if written.is_ok() {
+        session
+            .output
+            .note(format!("report: {}", folder.join(format!("{}.html", evaluation.split)).display()));
+    }
     if let Err(error) = written {
         // The figures are not lost: they go to the terminal.
         session.output.warn(format!("the report was not saved: {error}"));
@@ -240,13 +269,5 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
     for (name, words) in &report.conventions {
         session.output.note(format!("  {name}: {words}"));
     }
-    if let Some(folder) = model_reports(evaluation) {
-        session.output.note(format!("\nThe whole report: {folder}"));
-    }
     Ok(())
-}
-
-fn model_reports(evaluation: &Evaluation) -> Option<String> {
-    let path = Path::new(&evaluation.run).join("reports").join(format!("{}.html", evaluation.split));
-    path.exists().then(|| path.display().to_string())
 }

@@ -1,147 +1,125 @@
 //! `cladist predict`: label documents as they stream by, in the order they come.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufWriter, Write};
-use std::path::Path;
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
-use anyhow::Context;
-use cladist_core::readers::{BadKind, BadLine, BadLines, Format, ReadOptions, Reader};
-use cladist_core::{Classifier, Document, Error, Job, Request, Scores, Taxonomy, files};
+use anyhow::{Context, bail};
+use cladist_core::bundle::DraftFile;
+use cladist_core::{Cancel, Classifier, Document, Job, Request, Scores, Taxonomy};
 use serde::Serialize;
 
-use crate::args::{InputFormat, PredictArgs, PredictFormat};
+use crate::args::{PredictArgs, PredictFormat};
 use crate::corpora::{Rejects, with_bad_lines};
 use crate::decode::decoder;
-use crate::model;
+use crate::error::ConfigError;
+use crate::inputs::Input;
+use crate::model::{self, Model};
 use crate::session::Session;
 
 /// Documents scored at once: enough to keep every core busy, few enough to keep memory flat.
 const BATCH: usize = 256;
 
+/// How long a batch waits for more documents: people who type or pipe slowly want their answers.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// Labels the documents of files or of standard input.
 pub fn run(args: &PredictArgs, session: &Session) -> anyhow::Result<()> {
     let run = model::open(&args.run)?;
-    let taxonomy = run.model.taxonomy();
-    let decoder = decoder(&run.model, &args.decode, true)?;
-    let mut out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(File::create(path).map_err(Error::io("write", path))?),
-        None => Box::new(io::stdout().lock()),
+    let Some(path) = &args.output else {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        return label_all(&run.model, args, session, &mut out);
     };
-    let mut out = BufWriter::new(&mut out);
+    let mut draft = DraftFile::create(path)?;
+    label_all(&run.model, args, session, &mut draft)?;
+    draft.commit()?;
+    Ok(())
+}
+
+fn label_all(
+    model: &Model,
+    args: &PredictArgs,
+    session: &Session,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let decoder = decoder(model, &args.decode, true, session)?;
     let job = session.job();
     job.progress.stage("predict", 0);
-
-    let mut label = |documents: &mut Vec<Document>| -> anyhow::Result<()> {
-        let request =
-            Request { job: Job { cancel: job.cancel.clone(), ..Job::silent() }, ..Request::default() };
-        let scores = run.model.pipeline.score(documents, &request)?;
-        let answers = decoder.answer(&decoder.prepare(scores));
-        write_rows(&mut out, args.format, documents, &answers, taxonomy)?;
-        job.progress.advance(documents.len() as u64);
-        documents.clear();
-        Ok(())
-    };
-    let mut rejects = Rejects::new(Path::new("rejects.jsonl"));
-    let inputs: Vec<&Path> = if args.files.is_empty() {
-        vec![Path::new("-")]
-    } else {
-        args.files.iter().map(AsRef::as_ref).collect()
-    };
-    for path in inputs {
-        let mut input = Input::open(path, args)?;
-        let mut batch = Vec::with_capacity(BATCH);
-        loop {
-            let next = with_bad_lines(args.skip_bad, &mut rejects, |bad: &mut BadLines<'_>| {
-                session.cancel.check()?;
-                input.next(bad)
-            });
-            match next {
-                Ok(Some(document)) => batch.push(document),
-                Ok(None) => break,
-                Err(error) => {
-                    // What came before the bad line is answered: nothing that was read is lost.
-                    label(&mut batch)?;
-                    return Err(error.into());
-                }
-            }
-            if batch.len() == BATCH {
-                label(&mut batch)?;
-            }
+    let (sender, documents) = sync_channel(2 * BATCH);
+    let source =
+        Source { args: args.clone(), features: model.training.features, cancel: session.cancel.clone() };
+    // Reading goes on while documents are scored; the thread ends with the input or when nobody listens any more.
+    let reading = std::thread::spawn(move || source.send_all(&sender));
+    let request = Request { job: Job { cancel: job.cancel.clone(), ..Job::silent() }, ..Request::default() };
+    while let Some(batch) = next_batch(&documents, &session.cancel)? {
+        if model.training.features && batch.iter().any(|document| document.features.is_none()) {
+            bail!(ConfigError::Missing("the model was trained on features, and this is text\nhint: give xmc or libsvm files, see `--input-format`".to_owned()));
         }
-        label(&mut batch)?;
+        if !model.training.features && batch.iter().any(|document| document.features.is_some()) {
+            bail!(ConfigError::Missing("the model was trained on text, and these are features".to_owned()));
+        }
+        let scores = model.pipeline.score(&batch, &request)?;
+        let answers = decoder.answer(&decoder.prepare(scores));
+        write_rows(out, args.format, &batch, &answers, model.taxonomy())?;
+        job.progress.advance(batch.len() as u64);
     }
-    if !rejects.is_empty() {
-        session.output.warn(format!("{} lines were rejected, see rejects.jsonl", rejects.len()));
+    match reading.join() {
+        Ok(outcome) => outcome?.tell(session),
+        Err(_) => bail!("reading stopped without a reason"),
     }
     Ok(())
 }
 
-/// Documents of one file or stream.
-enum Input {
-    /// A document of its own, taken once.
-    Whole(Option<Document>),
-    /// Records of a format.
-    Records(Reader),
-    /// Lines of `id TAB text`.
-    Pairs(Reader),
+/// A full batch, or what came until the input paused; `None` at the end.
+fn next_batch(
+    documents: &Receiver<Document>,
+    cancel: &Cancel,
+) -> cladist_core::Result<Option<Vec<Document>>> {
+    let first = loop {
+        match documents.recv_timeout(PATIENCE) {
+            Ok(document) => break document,
+            Err(RecvTimeoutError::Timeout) => cancel.check()?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    };
+    let mut batch = vec![first];
+    while batch.len() < BATCH {
+        match documents.recv_timeout(PATIENCE) {
+            Ok(document) => batch.push(document),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Ok(Some(batch))
 }
 
-impl Input {
-    fn open(path: &Path, args: &PredictArgs) -> anyhow::Result<Self> {
-        let stdin = path == Path::new("-");
-        let mut stream: Box<dyn BufRead + Send> = if stdin {
-            files::decompress(io::stdin()).context("cannot read standard input")?
-        } else {
-            files::open(path)?
-        };
-        let format = match args.input_format {
-            Some(format) => format,
-            None => sniff(path, stream.fill_buf().map_err(Error::io("read", path))?),
-        };
-        if format == InputFormat::Document {
-            let mut bytes = Vec::new();
-            stream.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
-            let text = String::from_utf8(bytes).map_err(|error| {
-                let content = String::from_utf8_lossy(error.as_bytes()).into_owned();
-                let path = Arc::new(path.to_owned());
-                Error::from(BadLine { path, line: 0, column: None, kind: BadKind::InvalidUtf8, content })
-            })?;
-            return Ok(Self::Whole(Some(Document::from_text(path.display().to_string(), text))));
-        }
-        let options = ReadOptions { text_field: args.text_field.clone(), ..ReadOptions::default() };
-        let kind = if format == InputFormat::Jsonl { Format::Jsonl } else { Format::Text };
-        let reader = Reader::stream(path, stream, Some(kind), &options)?;
-        Ok(if format == InputFormat::Tsv { Self::Pairs(reader) } else { Self::Records(reader) })
-    }
+/// What the reading thread needs.
+struct Source {
+    args: PredictArgs,
+    features: bool,
+    cancel: Cancel,
+}
 
-    fn next(&mut self, bad_lines: &mut BadLines<'_>) -> cladist_core::Result<Option<Document>> {
-        match self {
-            Self::Whole(document) => Ok(document.take()),
-            Self::Records(reader) => reader.next_document(bad_lines),
-            Self::Pairs(reader) => Ok(reader.next_document(bad_lines)?.map(|mut document| {
-                if let Some((id, text)) = document.text.split_once('\t') {
-                    (document.id, document.text) = (id.to_owned(), text.to_owned());
+impl Source {
+    /// Sends every document, in order; returns what was rejected.
+    fn send_all(&self, sender: &SyncSender<Document>) -> anyhow::Result<Rejects> {
+        let mut rejects = Rejects::new(&self.args.rejects);
+        let stdin = [PathBuf::from("-")];
+        let files = if self.args.files.is_empty() { &stdin[..] } else { &self.args.files[..] };
+        for path in files {
+            let mut input = Input::open(path, &self.args, self.features)?;
+            loop {
+                self.cancel.check()?;
+                let next = with_bad_lines(self.args.skip_bad, &mut rejects, |bad| input.next(bad))?;
+                let Some(document) = next else { break };
+                if sender.send(document).is_err() {
+                    // Scoring failed, and says why.
+                    return Ok(rejects);
                 }
-                document
-            })),
+            }
         }
+        Ok(rejects)
     }
-}
-
-/// By the ending, and where that says nothing by the first character.
-fn sniff(path: &Path, start: &[u8]) -> InputFormat {
-    let name = path.to_string_lossy().to_lowercase();
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    if name.ends_with(".jsonl") || name.ends_with(".ndjson") || name.ends_with(".json") {
-        return InputFormat::Jsonl;
-    }
-    if name.ends_with(".tsv") {
-        return InputFormat::Tsv;
-    }
-    let first =
-        start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).iter().find(|byte| !byte.is_ascii_whitespace());
-    if first == Some(&b'{') { InputFormat::Jsonl } else { InputFormat::Text }
 }
 
 #[derive(Serialize)]

@@ -97,11 +97,17 @@ fn show(
         ],
     };
     let shape = if taxonomy.is_tree() { "a tree" } else { "a DAG" };
-    let levels: Vec<String> = stats.labels_per_level.iter().map(ToString::to_string).collect();
+    const SHOWN: usize = 12;
+    let n_levels = stats.labels_per_level.len();
+    let mut levels: Vec<String> =
+        stats.labels_per_level.iter().take(SHOWN).map(ToString::to_string).collect();
+    if n_levels > SHOWN {
+        levels.push("…".to_owned());
+    }
     session.output.line(format!(
         "{} labels, {shape} of {} levels ({}), {} edges, {} leaves, {} labels with several parents",
         stats.labels,
-        levels.len(),
+        n_levels,
         levels.join(" / "),
         stats.edges,
         stats.leaves,

@@ -19,9 +19,10 @@ use crate::args::{DecodeArgs, TrainArgs};
 use crate::commands::evaluate::{self, Evaluation};
 use crate::config::{Refit, RunConfig, ThresholdSource};
 use crate::corpora::{Rejects, source, with_bad_lines};
+use crate::decode::settings;
 use crate::error::ConfigError;
 use crate::judge::Answers;
-use crate::model::{self, DataCard, Model};
+use crate::model::{self, DataCard, Model, Training};
 use crate::output::figure;
 use crate::session::Session;
 
@@ -29,9 +30,15 @@ use crate::session::Session;
 pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
     let config = RunConfig::resolve(args)?;
     if args.print_config {
-        return session.output.line(toml::to_string(&config)?.trim_end());
+        return if args.json {
+            session.output.json(&config)
+        } else {
+            session.output.line(toml::to_string(&config)?.trim_end())
+        };
     }
-    let out = &args.out;
+    let Some(out) = &args.out else {
+        bail!(ConfigError::Missing("no run folder given\nhint: pass `--out RUN`".to_owned()))
+    };
     let taken = out.exists() && !out.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     if taken && !args.overwrite {
         bail!(ConfigError::Exists(out.clone()));
@@ -48,7 +55,8 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
     }
     // Everything is written beside the run folder and moved in at the end.
     let draft = Draft::create(out)?;
-    let mut rejects = Rejects::new(&draft.path("rejects.jsonl"));
+    let rejects_path = args.corpus.rejects.clone();
+    let mut rejects = Rejects::new(rejects_path.as_deref().unwrap_or(&draft.path("rejects.jsonl")));
     let start = Instant::now();
     let (corpus, data) = with_bad_lines(args.corpus.skip_bad, &mut rejects, |bad| {
         corpus::load(&source, &config.data, bad, &session.job())
@@ -74,7 +82,7 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
     draft.write("data.json", &serde_json::to_vec_pretty(&card)?)?;
     model::save(&draft.path("bundle"), &model, |writer| classifier.save(writer))?;
     // A refitted model has seen dev: a report on it would flatter.
-    let refitted = model.counts.n_documents > corpus.train.as_ref().map_or(0, |split| split.documents.len());
+    let refitted = model.training.splits.contains(&SplitName::Dev);
     let mut dev_metrics = BTreeMap::new();
     let dev = corpus.dev.as_ref().filter(|dev| !dev.documents.is_empty());
     if let (Some(dev), false) = (dev, refitted) {
@@ -87,6 +95,9 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
             run: out.display().to_string(),
             head,
             split: SplitName::Dev,
+            files: data.split(SplitName::Dev).map(|split| split.files.clone()).unwrap_or_default(),
+            seen_in_training: false,
+            decode: settings(&model, &DecodeArgs::default(), false),
             intervals: Vec::new(),
             report,
         };
@@ -105,7 +116,11 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
         "fitted_on_dev": dev_value, "dev": dev_metrics,
     });
     draft.write("metrics.jsonl", format!("{record}\n").as_bytes())?;
-    draft.commit()?;
+    if args.overwrite {
+        draft.commit()?;
+    } else {
+        draft.publish()?;
+    }
     if !rejects.is_empty() {
         session.output.warn(format!(
             "{} lines were rejected, see {}",
@@ -163,6 +178,8 @@ fn train(
         Refit::Never => false,
     };
     let mut counts = LabelCounts::of(&train.gold, taxonomy.n_labels());
+    let features = train.documents.iter().any(|document| document.features.is_some());
+    let mut training = Training { splits: vec![SplitName::Train], features };
     if let (true, Some(dev)) = (refit, dev) {
         let both = |a: &Split, b: &Split| -> (Vec<Document>, Vec<LabelSet>) {
             (
@@ -174,9 +191,15 @@ fn train(
         classifier = fit(&documents, &gold)?;
         pipeline.model = Arc::clone(&classifier) as _;
         counts = LabelCounts::of(&gold, taxonomy.n_labels());
+        training.splits.push(SplitName::Dev);
+    }
+    if classifier.n_weights() == 0 {
+        session
+            .output
+            .warn("no weight is left after pruning: the model knows nothing\nhint: lower `linear.prune`");
     }
     Ok(Trained {
-        model: Model { config: config.clone(), pipeline, thresholds, counts },
+        model: Model { config: config.clone(), pipeline, thresholds, counts, training },
         classifier,
         dev_value,
     })
