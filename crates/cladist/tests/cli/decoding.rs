@@ -76,6 +76,21 @@ fn a_threshold_cuts_and_limits_top_k() {
 }
 
 #[test]
+fn at_least_some_labels_but_none_at_or_below_the_floor() {
+    let place = Place::with_run();
+    let all = answers(&place.run("predict run corpus/test.jsonl -k 9").ok());
+    let strict = "predict run corpus/test.jsonl --threshold 1";
+    assert!(answers(&place.run(strict).ok()).iter().all(Vec::is_empty));
+    let two = answers(&place.run(&format!("{strict} --at-least 2")).ok());
+    assert!(all.iter().zip(&two).all(|(all, two)| two[..] == all[..2]));
+    let floor = answers(&place.run(&format!("{strict} --at-least 9 --floor 0.5")).ok());
+    for (all, row) in all.iter().zip(&floor) {
+        assert_eq!(row.len(), all.iter().filter(|(_, score)| *score > 0.5).count());
+    }
+    place.run(&format!("{strict} --floor 2")).fails(78, &["decode.floor", "2"]);
+}
+
+#[test]
 fn tab_separated_predictions_say_the_same() {
     let place = Place::with_run();
     let lines = place.run("predict run corpus/test.jsonl").ok().lines();

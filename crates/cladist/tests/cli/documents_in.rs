@@ -141,6 +141,45 @@ fn a_bad_line_can_be_set_aside() {
 }
 
 #[test]
+fn an_output_file_is_whole_or_not_there() {
+    let place = Place::with_run();
+    place.write("in.jsonl", format!("{}oops\n", json_lines()));
+    place.write("old.jsonl", "old");
+    let before = place.names("");
+    place.run("predict run in.jsonl --output out.jsonl").fails(65, &["in.jsonl:4:1"]);
+    place.run("predict run in.jsonl --output old.jsonl").fails(65, &["in.jsonl:4:1"]);
+    assert_eq!(place.names(""), before);
+    assert_eq!(place.read("old.jsonl"), "old");
+    place.run("predict run in.jsonl --skip-bad --rejects aside.jsonl --output old.jsonl").ok();
+    assert_eq!(place.read("old.jsonl").lines().count(), 3);
+    assert!(place.read("aside.jsonl").contains("oops"));
+    assert!(!place.path("rejects.jsonl").exists());
+}
+
+#[test]
+fn tables_with_a_header_are_read() {
+    let place = Place::with_run();
+    let rows: String = TEXTS.iter().enumerate().map(|(n, text)| format!("c{n},\"{text}\"\n")).collect();
+    place.write("in.csv", format!("id,text\n{rows}"));
+    let lines = place.run("predict run in.csv").ok().lines();
+    assert_answers(&lines);
+    assert_eq!(ids(&lines), ["c0", "c1", "c2"]);
+}
+
+#[test]
+fn a_model_of_features_wants_features() {
+    let place = Place::with_run();
+    let rows: String = (0..30).map(|n| format!("{} {}:1 {}:0.5\n", n % 3, n % 3, 3 + n % 5)).collect();
+    place.write("train.svm", rows);
+    place.run("train --train train.svm --corpus-format libsvm --out features --quiet").ok();
+    place.write("in.svm", "0 0:1\n2 2:1\n");
+    let lines = place.run("predict features in.svm --input-format libsvm -k 1").ok().lines();
+    let best: Vec<&str> = lines.iter().map(|line| line["labels"][0]["id"].as_str().unwrap()).collect();
+    assert_eq!(best, ["0", "2"]);
+    place.run("predict run in.svm --input-format libsvm").fails(78, &["trained on text"]);
+}
+
+#[test]
 fn unreadable_input_is_named() {
     let place = Place::with_run();
     place.run("predict run nowhere.txt").fails(66, &["`nowhere.txt`"]);

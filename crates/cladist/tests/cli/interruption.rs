@@ -78,6 +78,40 @@ fn an_interrupted_training_leaves_the_old_run() {
 }
 
 #[test]
+fn an_answer_comes_while_the_input_stays_open() {
+    let place = Place::with_run();
+    let mut child = start(&place, &["predict", "run"]);
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    for n in 1..=3 {
+        input.write_all(b"a kitten may purr\n").unwrap();
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        assert!(line.starts_with(&format!("{{\"id\":\"line-{n}\"")), "{line}");
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_prediction_that_waits_for_input_can_be_interrupted() {
+    let place = Place::with_run();
+    let before = place.names("");
+    let mut child = start(&place, &["predict", "run", "--output", "out.jsonl"]);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"a kitten may purr\n").unwrap();
+    while place.names("") == before {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    interrupt(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(75));
+    assert_eq!(place.names(""), before);
+    drop(input);
+}
+
+#[test]
 fn predictions_stream_and_stop_with_their_reader() {
     let place = Place::with_run();
     let mut child = start(&place, &["predict", "run"]);

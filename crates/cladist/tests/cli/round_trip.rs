@@ -147,6 +147,21 @@ fn other_splits_conventions_and_files_can_be_evaluated() {
 }
 
 #[test]
+fn the_report_of_a_run_is_of_its_own_documents_and_settings() {
+    let place = Place::with_run();
+    place.run("evaluate run").ok();
+    let before = place.files("run");
+    for flags in ["--top-k 1", "--test corpus/dev.jsonl", "--macro-over all"] {
+        place.run(&format!("evaluate run {flags}")).ok();
+        assert!(place.files("run") == before, "{flags}");
+    }
+    let seen = place.run("evaluate run --split train --json").ok();
+    assert_eq!(seen.json()["seen_in_training"], true);
+    assert!(seen.stderr.contains("warning: the model was trained on the train split"), "{}", seen.stderr);
+    assert!(place.files("run") == before);
+}
+
+#[test]
 fn two_runs_are_compared_on_the_same_documents() {
     let place = Place::with_run();
     place.run("train --corpus corpus --out weak --quiet --set features.max_features=3").ok();

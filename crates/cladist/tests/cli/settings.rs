@@ -128,3 +128,16 @@ fn fixed_thresholds_are_those_of_the_settings() {
     place.run("train --corpus corpus --out fitted --quiet --fit-thresholds").ok();
     assert_ne!(place.read("fitted/bundle/thresholds.json").trim(), "0.9");
 }
+
+#[test]
+fn settings_are_printed_without_a_run_and_as_json() {
+    let place = Place::with_corpus();
+    let text = place.run("train --print-config --head bonsai").ok().stdout;
+    assert_eq!(text, place.run("train --print-config --head bonsai --corpus corpus --out run").ok().stdout);
+    let json = place.run("train --print-config --head bonsai --json").ok().json();
+    let table: toml::Table = text.parse().unwrap();
+    assert_eq!(json["head"], "bonsai");
+    assert_eq!(json["train"]["seed"].as_i64(), table["train"]["seed"].as_integer());
+    assert_eq!(place.run("train --corpus corpus").code, Some(2));
+    assert_untouched(&place);
+}
