@@ -332,7 +332,8 @@ fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes drafts that processes left behind which are no more, where the system tells.
+/// Removes drafts that were left behind an hour ago or more by processes which are no more, where the system tells.
+/// The hour is for folders that several machines share, where a process may live elsewhere.
 fn remove_stale(target: &Path) {
     let prefix = format!(".{}.draft-", name_of(target));
     let Ok(entries) = fs::read_dir(parent_of(target)) else { return };
@@ -341,7 +342,9 @@ fn remove_stale(target: &Path) {
         let Some(process) = name.strip_prefix(&prefix).filter(|id| id.parse::<u32>().is_ok()) else {
             continue;
         };
-        if Path::new("/proc/self").exists() && !Path::new("/proc").join(process).exists() {
+        let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
+        let old = age.is_some_and(|age| age.as_secs() >= 3600);
+        if old && Path::new("/proc/self").exists() && !Path::new("/proc").join(process).exists() {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -450,6 +453,10 @@ mod tests {
         let target = folder.path().join("run");
         let stale = folder.path().join(format!(".run.draft-{}", u32::MAX));
         fs::create_dir(&stale).unwrap();
+        drop(Draft::create(&target).unwrap());
+        assert!(stale.exists(), "too young to go");
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
+        File::open(&stale).unwrap().set_modified(long_ago).unwrap();
         let draft = Draft::create(&target).unwrap();
         assert!(!Path::new("/proc/self").exists() || !stale.exists());
         draft.write("a", b"a").unwrap();

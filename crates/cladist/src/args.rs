@@ -107,6 +107,11 @@ pub struct CorpusArgs {
     /// Language of names and texts where a format has several [default: en]
     #[arg(long, value_name = "CODE")]
     pub language: Option<String>,
+}
+
+/// What becomes of bad lines.
+#[derive(Debug, Clone, Default, Args)]
+pub struct BadLineArgs {
     /// Set bad lines aside instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
@@ -115,26 +120,32 @@ pub struct CorpusArgs {
     pub rejects: Option<PathBuf>,
 }
 
+impl BadLineArgs {
+    /// Where bad lines go when nothing better is known.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.rejects.clone().unwrap_or_else(|| PathBuf::from("rejects.jsonl"))
+    }
+}
+
 impl CorpusArgs {
     /// Whether a flag names other documents than a run remembers.
     #[must_use]
     pub fn names_documents(&self) -> bool {
         self.corpus.is_some() || self.train.is_some() || self.dev_file.is_some() || self.test.is_some()
     }
-
-    /// Where bad lines go when nothing better is known.
-    #[must_use]
-    pub fn rejects(&self) -> PathBuf {
-        self.rejects.clone().unwrap_or_else(|| PathBuf::from("rejects.jsonl"))
-    }
 }
 
 /// `cladist train`.
 #[derive(Debug, Args)]
+#[command(override_usage = "cladist train --corpus <DIR> --out <RUN> [OPTIONS]")]
 pub struct TrainArgs {
     /// The corpus.
     #[command(flatten)]
     pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
     /// What to train (see `cladist heads`) [default: svm]
     #[arg(long, value_name = "NAME")]
     pub head: Option<String>,
@@ -187,6 +198,9 @@ pub struct EvaluateArgs {
     /// The corpus; a run folder remembers its own.
     #[command(flatten)]
     pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
     /// Which split
     #[arg(long, default_value = "test", value_name = "NAME")]
     pub split: String,
@@ -319,6 +333,9 @@ pub struct CompareArgs {
     /// The corpus; a run folder remembers its own.
     #[command(flatten)]
     pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
     /// Which split
     #[arg(long, default_value = "test", value_name = "NAME")]
     pub split: String,
@@ -354,6 +371,9 @@ pub struct DataStatsArgs {
     /// The corpus.
     #[command(flatten)]
     pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
     /// How many labels and pairs to list
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,

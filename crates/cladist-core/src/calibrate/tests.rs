@@ -228,7 +228,7 @@ proptest! {
 
     #[test]
     fn a_global_threshold_is_the_best_there_is(case in cases(), objective in objectives()) {
-        let config = FitThresholds { objective, ..FitThresholds::default() };
+        let config = FitThresholds { objective, ..global() };
         let fitted = fit_thresholds(&case.scores, &case.gold, &case.taxonomy, &config).unwrap();
         let best = brute_force(&case, &vec![0; case.taxonomy.n_labels()], objective);
         prop_assert!((fitted.value - best).abs() < 1e-9, "{} instead of {}", fitted.value, best);
@@ -271,15 +271,19 @@ proptest! {
     }
 }
 
+fn global() -> FitThresholds {
+    FitThresholds { granularity: Granularity::Global, ..FitThresholds::default() }
+}
+
 #[test]
 fn a_threshold_lies_midway_between_neighbouring_scores() {
     let (taxonomy, scores, gold) = repeat(&[(0.9, 3, 3), (0.7, 2, 2), (0.3, 5, 0)]);
-    let fitted = fit_thresholds(&scores, &gold, &taxonomy, &FitThresholds::default()).unwrap();
+    let fitted = fit_thresholds(&scores, &gold, &taxonomy, &global()).unwrap();
     assert_eq!(fitted, FittedThresholds { thresholds: Thresholds::One(0.5), value: 1.0 });
 
     let close = 0.7f32.next_down();
     let (taxonomy, scores, gold) = repeat(&[(0.7, 5, 5), (close, 5, 0)]);
-    let fitted = fit_thresholds(&scores, &gold, &taxonomy, &FitThresholds::default()).unwrap();
+    let fitted = fit_thresholds(&scores, &gold, &taxonomy, &global()).unwrap();
     assert_eq!(fitted, FittedThresholds { thresholds: Thresholds::One(close), value: 1.0 });
 }
 

@@ -147,7 +147,7 @@ fn compressed_files_read_like_plain_ones() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error.exit_code(), 74, "{error}");
+    assert_eq!(error.exit_code(), 65, "{error}");
     assert_eq!(rejects, 0);
 }
 

@@ -17,8 +17,8 @@ use crate::session::Session;
 /// Compares two runs.
 pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
     let (a, b) = (model::open(&args.a)?, model::open(&args.b)?);
-    let (split, _) = load_split(&a, &args.corpus, &args.split, session)?;
-    let (other, _) = load_split(&b, &args.corpus, &args.split, session)?;
+    let (split, _) = load_split(&a, &args.corpus, &args.bad_lines, &args.split, session)?;
+    let (other, _) = load_split(&b, &args.corpus, &args.bad_lines, &args.split, session)?;
     same_documents(&split, &other)?;
     if a.model.taxonomy() != b.model.taxonomy() {
         bail!(ConfigError::Missing(

@@ -38,8 +38,8 @@ fn format(name: &str) -> anyhow::Result<Format> {
 fn stats(args: &DataStatsArgs, session: &Session) -> anyhow::Result<()> {
     let source = source(&args.corpus, None)?;
     let config = data_config(&args.corpus)?;
-    let mut rejects = Rejects::new(&args.corpus.rejects());
-    let stats = with_bad_lines(args.corpus.skip_bad, &mut rejects, |bad| {
+    let mut rejects = Rejects::new(&args.bad_lines.path());
+    let stats = with_bad_lines(args.bad_lines.skip_bad, &mut rejects, |bad| {
         corpus::stats(&source, &config, args.top, bad, &session.job())
     })?;
     session.bars.clear();

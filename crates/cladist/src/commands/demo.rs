@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cladist_core::{Classifier, Document, Request};
 
-use crate::args::{CorpusArgs, DecodeArgs, DemoArgs, EvaluateArgs, TrainArgs};
+use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, DemoArgs, EvaluateArgs, TrainArgs};
 use crate::commands::{evaluate, train};
 use crate::decode::decoder;
 use crate::demo;
@@ -24,6 +24,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
         .line("Support tickets of a city mobility service, labelled from a DAG of three levels.\n")?;
     let train_args = TrainArgs {
         corpus: CorpusArgs { corpus: Some(corpus.clone()), ..CorpusArgs::default() },
+        bad_lines: BadLineArgs::default(),
         head: Some(args.head.clone()),
         out: Some(args.out.clone()),
         config: None,
@@ -39,6 +40,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     let evaluate_args = EvaluateArgs {
         run: args.out.clone(),
         corpus: CorpusArgs::default(),
+        bad_lines: BadLineArgs::default(),
         split: "test".to_owned(),
         decode: DecodeArgs::default(),
         macro_over: None,

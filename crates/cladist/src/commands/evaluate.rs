@@ -10,7 +10,7 @@ use cladist_core::metrics::bootstrap::{Interval, ResampleOptions, bootstrap};
 use cladist_core::metrics::{MetricOptions, Report};
 use serde::Serialize;
 
-use crate::args::{CorpusArgs, DecodeArgs, EvaluateArgs};
+use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, EvaluateArgs};
 use crate::config::corpus_settings;
 use crate::corpora::{Rejects, source, with_bad_lines};
 use crate::decode::settings;
@@ -48,8 +48,8 @@ pub struct Evaluation {
 /// Evaluates a run.
 pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
     let run = model::open(&args.run)?;
-    let (split, data) = load_split(&run, &args.corpus, &args.split, session)?;
-    if args.corpus.skip_bad || data.unknown_labels.labels > 0 {
+    let (split, data) = load_split(&run, &args.corpus, &args.bad_lines, &args.split, session)?;
+    if args.bad_lines.skip_bad || data.unknown_labels.labels > 0 {
         session.output.note(&data);
     }
     let options = metric_options(&run, args)?;
@@ -105,6 +105,7 @@ pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
 pub fn load_split(
     run: &Run,
     args: &CorpusArgs,
+    bad_lines: &BadLineArgs,
     split: &str,
     session: &Session,
 ) -> anyhow::Result<(Split, DataReport)> {
@@ -120,8 +121,8 @@ pub fn load_split(
     let mut layers = Settings::of(&Section { data: run.model.config.data.clone() })?;
     corpus_settings(&mut layers, args)?;
     let config = layers.resolve::<Section>()?.data;
-    let mut rejects = Rejects::new(&args.rejects());
-    let loaded = with_bad_lines(args.skip_bad, &mut rejects, |bad| {
+    let mut rejects = Rejects::new(&bad_lines.path());
+    let loaded = with_bad_lines(bad_lines.skip_bad, &mut rejects, |bad| {
         corpus::load_split(&source, name, run.model.taxonomy(), &config, bad, &session.job())
     })?;
     rejects.tell(session);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use cladist_core::bundle::DraftFile;
@@ -84,8 +84,9 @@ fn next_batch(
         }
     };
     let mut batch = vec![first];
+    let deadline = Instant::now() + PATIENCE;
     while batch.len() < BATCH {
-        match documents.recv_timeout(PATIENCE) {
+        match documents.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(document) => batch.push(document),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
         }

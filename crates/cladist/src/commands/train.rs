@@ -55,10 +55,10 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
     }
     // Everything is written beside the run folder and moved in at the end.
     let draft = Draft::create(out)?;
-    let rejects_path = args.corpus.rejects.clone();
+    let rejects_path = args.bad_lines.rejects.clone();
     let mut rejects = Rejects::new(rejects_path.as_deref().unwrap_or(&draft.path("rejects.jsonl")));
     let start = Instant::now();
-    let (corpus, data) = with_bad_lines(args.corpus.skip_bad, &mut rejects, |bad| {
+    let (corpus, data) = with_bad_lines(args.bad_lines.skip_bad, &mut rejects, |bad| {
         corpus::load(&source, &config.data, bad, &session.job())
     })?;
     session.bars.clear();
