@@ -14,7 +14,9 @@ pub enum WriteError {
     #[error("cannot write `{0}`: this format is only read")]
     ReadOnly(Format),
     /// An id with a character that separates ids in the format.
-    #[error("cannot write the id {id:?} as `{format}`: it is blank or has a tab or a line break")]
+    #[error(
+        "cannot write the id {id:?} as `{format}`: it is blank, has a tab or a line break, or starts with a byte order mark"
+    )]
     Unwritable {
         /// The id.
         id: String,
@@ -41,7 +43,8 @@ pub fn write(taxonomy: &Taxonomy, format: Format, out: &mut dyn Write) -> Result
 /// The id, if it fits between tabs and line breaks.
 pub(super) fn plain_id(taxonomy: &Taxonomy, label: LabelId, format: Format) -> Result<&str, WriteError> {
     let id = taxonomy.id(label);
-    if id.contains(['\t', '\n', '\r']) || id.trim().is_empty() {
+    // At the start of a file a byte order mark would be taken for one, and not for an id.
+    if id.contains(['\t', '\n', '\r']) || id.trim().is_empty() || id.starts_with('\u{feff}') {
         return Err(WriteError::Unwritable { id: id.to_owned(), format });
     }
     Ok(id)

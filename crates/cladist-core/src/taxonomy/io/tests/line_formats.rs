@@ -81,11 +81,14 @@ fn a_list_has_ids_and_perhaps_names_and_descriptions() {
 
 #[test]
 fn an_id_that_would_break_the_line_is_not_written() {
-    let taxonomy = build(&[(None, "a\tb")]);
-    for format in [Format::Tsv, Format::Taxonomy, Format::List] {
-        let error = write(&taxonomy, format, &mut Vec::new()).unwrap_err();
-        assert!(matches!(error, WriteError::Unwritable { .. }), "{error}");
+    // The mark would be lost at the start of a file: an id must read as it was written.
+    for id in ["\u{feff}", "a\tb"] {
+        for format in [Format::Tsv, Format::Taxonomy, Format::List] {
+            let error = write(&build(&[(None, id)]), format, &mut Vec::new()).unwrap_err();
+            assert!(matches!(error, WriteError::Unwritable { .. }), "{error}");
+        }
     }
+    let taxonomy = build(&[(None, "a\tb")]);
     assert_eq!(from_json(&to_json(&taxonomy)).unwrap(), taxonomy);
     let roots = build(&[(None, "root"), (None, "Root"), (None, "ROOT")]);
     assert!(matches!(write(&roots, Format::Tsv, &mut Vec::new()), Err(WriteError::NoRoot(_))));
