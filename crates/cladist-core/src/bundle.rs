@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufWriter, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,14 @@ pub enum BundleError {
         /// Why.
         reason: String,
     },
+    /// A file that the manifest does not list.
+    #[error("`{}` does not belong to the {kind}: {MANIFEST} does not list it", path.display())]
+    Unlisted {
+        /// The file.
+        path: PathBuf,
+        /// What the folder is.
+        kind: String,
+    },
     /// The place is taken.
     #[error("`{}` already exists and is not empty", .0.display())]
     Exists(PathBuf),
@@ -82,28 +90,28 @@ struct Manifest {
     files: BTreeMap<String, Entry>,
 }
 
-/// A bundle being written. Dropped before [`Writer::finish`], it leaves nothing.
+/// A folder being written beside its place. Dropped before [`Draft::commit`], it leaves nothing.
 #[derive(Debug)]
-pub struct Writer {
+pub struct Draft {
     target: PathBuf,
-    draft: PathBuf,
-    kind: String,
+    folder: PathBuf,
 }
 
-impl Writer {
-    /// Starts a bundle that will stand at `target`, replacing what is there only when it is finished.
-    pub fn create(target: &Path, kind: &str) -> Result<Self> {
+impl Draft {
+    /// Starts a folder that will stand at `target`, replacing what is there only when it is committed.
+    pub fn create(target: &Path) -> Result<Self> {
         let parent = parent_of(target);
         fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
-        let draft = sibling(target, "draft");
-        fs::create_dir(&draft).map_err(Error::io("create", &draft))?;
-        Ok(Self { target: target.to_owned(), draft, kind: kind.to_owned() })
+        remove_stale(target);
+        let folder = sibling(target, "draft");
+        fs::create_dir(&folder).map_err(Error::io("create", &folder))?;
+        Ok(Self { target: target.to_owned(), folder })
     }
 
-    /// Where a file of the bundle is to be written.
+    /// Where a file of the folder is to be written.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        self.draft.join(name)
+        self.folder.join(name)
     }
 
     /// Writes a whole file.
@@ -112,33 +120,28 @@ impl Writer {
         fs::write(&path, bytes).map_err(Error::io("write", &path))
     }
 
-    /// Checksums and syncs every file, writes the manifest and moves the folder into place.
-    pub fn finish(self) -> Result<()> {
-        let mut files = BTreeMap::new();
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.draft).map_err(Error::io("read", &self.draft))? {
-            let entry = entry.map_err(Error::io("read", &self.draft))?;
-            names.push(entry.file_name().to_string_lossy().into_owned());
+    /// Moves the folder into a place that is free or an empty folder; refused if another process was quicker.
+    pub fn publish(self) -> Result<()> {
+        sync_dir(&self.folder);
+        if let Err(source) = fs::rename(&self.folder, &self.target) {
+            if fs::symlink_metadata(&self.target).is_ok() {
+                return Err(BundleError::Exists(self.target.clone()).into());
+            }
+            return Err(Error::io("create", &self.target)(source));
         }
-        for name in names {
-            let path = self.path(&name);
-            File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io("sync", &path))?;
-            files.insert(name, fingerprint(&path)?);
-        }
-        let manifest =
-            Manifest { format: FORMAT.to_owned(), version: VERSION, kind: self.kind.clone(), files };
-        let json = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
-        let path = self.path(MANIFEST);
-        fs::write(&path, json)
-            .and_then(|()| File::open(&path)?.sync_all())
-            .map_err(Error::io("write", &path))?;
-        sync_dir(&self.draft);
+        sync_dir(parent_of(&self.target));
+        Ok(())
+    }
+
+    /// Moves the folder into place, replacing what is there.
+    pub fn commit(self) -> Result<()> {
+        sync_dir(&self.folder);
         let old = sibling(&self.target, "old");
         let replaced = fs::symlink_metadata(&self.target).is_ok();
         if replaced {
             fs::rename(&self.target, &old).map_err(Error::io("replace", &self.target))?;
         }
-        if let Err(source) = fs::rename(&self.draft, &self.target) {
+        if let Err(source) = fs::rename(&self.folder, &self.target) {
             if replaced {
                 // Put the old one back: better than none.
                 let _ = fs::rename(&old, &self.target);
@@ -153,9 +156,61 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for Draft {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.draft);
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A bundle being written: a [`Draft`] that ends with a manifest.
+#[derive(Debug)]
+pub struct Writer {
+    draft: Draft,
+    kind: String,
+}
+
+impl Writer {
+    /// Starts a bundle that will stand at `target`, replacing what is there only when it is finished.
+    pub fn create(target: &Path, kind: &str) -> Result<Self> {
+        Ok(Self { draft: Draft::create(target)?, kind: kind.to_owned() })
+    }
+
+    /// Where a file of the bundle is to be written.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.draft.path(name)
+    }
+
+    /// Writes a whole file.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.draft.write(name, bytes)
+    }
+
+    /// Checksums and syncs every file, writes the manifest and moves the folder into place.
+    pub fn finish(self) -> Result<()> {
+        let mut files = BTreeMap::new();
+        let folder = &self.draft.folder;
+        for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
+            let path = entry.map_err(Error::io("read", folder))?.path();
+            File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io("sync", &path))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.insert(name, fingerprint(&path)?);
+        }
+        let names: Vec<String> = files.keys().cloned().collect();
+        let manifest = Manifest { format: FORMAT.to_owned(), version: VERSION, kind: self.kind, files };
+        let path = self.draft.path(MANIFEST);
+        serde_json::to_vec_pretty(&manifest)
+            .map_err(std::io::Error::from)
+            .and_then(|json| fs::write(&path, json))
+            .and_then(|()| File::open(&path)?.sync_all())
+            .map_err(Error::io("write", &path))?;
+        // Whoever may read the manifest may read the rest, whatever wrote it.
+        let permissions = fs::metadata(&path).map_err(Error::io("read", &path))?.permissions();
+        for name in names {
+            let path = self.draft.path(&name);
+            fs::set_permissions(&path, permissions.clone()).map_err(Error::io("write", &path))?;
+        }
+        self.draft.commit()
     }
 }
 
@@ -197,19 +252,64 @@ pub fn verify(folder: &Path, kind: &str) -> Result<()> {
             return Err(BundleError::Checksum(path).into());
         }
     }
+    for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
+        let path = entry.map_err(Error::io("read", folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name != MANIFEST && !manifest.files.contains_key(&*name) {
+            return Err(BundleError::Unlisted { path, kind: kind.to_owned() }.into());
+        }
+    }
     Ok(())
+}
+
+/// A file being written under a hidden name beside its place. Dropped before [`DraftFile::commit`], it leaves nothing.
+#[derive(Debug)]
+pub struct DraftFile {
+    target: PathBuf,
+    draft: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl DraftFile {
+    /// Starts a file that will stand at `target`.
+    pub fn create(target: &Path) -> Result<Self> {
+        let draft = sibling(target, "draft");
+        let file = File::create(&draft).map_err(Error::io("write", target))?;
+        Ok(Self { target: target.to_owned(), draft, file: BufWriter::new(file) })
+    }
+
+    /// Moves the file into place, whole.
+    pub fn commit(mut self) -> Result<()> {
+        self.file
+            .flush()
+            .and_then(|()| self.file.get_ref().sync_all())
+            .and_then(|()| fs::rename(&self.draft, &self.target))
+            .map_err(Error::io("write", &self.target))
+    }
+}
+
+impl Write for DraftFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for DraftFile {
+    fn drop(&mut self) {
+        // Gone already if it was committed.
+        let _ = fs::remove_file(&self.draft);
+    }
 }
 
 /// Writes a file so that it is either the old or the new one, never half of it.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let draft = sibling(path, "draft");
-    let written = fs::write(&draft, bytes)
-        .and_then(|()| File::open(&draft)?.sync_all())
-        .and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written.map_err(Error::io("write", path))
+    let mut draft = DraftFile::create(path)?;
+    draft.write_all(bytes).map_err(Error::io("write", path))?;
+    draft.commit()
 }
 
 fn fingerprint(path: &Path) -> Result<Entry> {
@@ -232,13 +332,152 @@ fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Removes drafts that were left behind an hour ago or more by processes which are no more, where the system tells.
+/// The hour is for folders that several machines share, where a process may live elsewhere.
+fn remove_stale(target: &Path) {
+    let prefix = format!(".{}.draft-", name_of(target));
+    let Ok(entries) = fs::read_dir(parent_of(target)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(process) = name.strip_prefix(&prefix).filter(|id| id.parse::<u32>().is_ok()) else {
+            continue;
+        };
+        let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
+        let old = age.is_some_and(|age| age.as_secs() >= 3600);
+        if old && Path::new("/proc/self").exists() && !Path::new("/proc").join(process).exists() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn name_of(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().map_or_else(|| "bundle".into(), |name| name.to_string_lossy())
+}
+
 /// A hidden name beside `path` that no other process uses.
 fn sibling(path: &Path, what: &str) -> PathBuf {
-    let name = path.file_name().map_or_else(|| "bundle".into(), |name| name.to_string_lossy());
-    parent_of(path).join(format!(".{name}.{what}-{}", std::process::id()))
+    parent_of(path).join(format!(".{}.{what}-{}", name_of(path), std::process::id()))
 }
 
 fn sync_dir(path: &Path) {
     // Some file systems cannot sync a folder; the rename is then as durable as they make it.
     let _ = File::open(path).and_then(|folder| folder.sync_all());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(folder: &Path) -> PathBuf {
+        let target = folder.join("bundle");
+        let writer = Writer::create(&target, "model").unwrap();
+        writer.write("a.txt", b"alpha").unwrap();
+        writer.write("b.bin", &[7; 1000]).unwrap();
+        writer.finish().unwrap();
+        target
+    }
+
+    #[test]
+    fn a_finished_bundle_verifies_and_leaves_no_draft() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        verify(&target, "model").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        // Written again over the old one.
+        bundle(folder.path());
+        verify(&target, "model").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_unfinished_bundle_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = Writer::create(&folder.path().join("bundle"), "model").unwrap();
+        writer.write("a.txt", b"alpha").unwrap();
+        drop(writer);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn damage_is_refused_with_the_name_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        let file = target.join("b.bin");
+        let whole = fs::read(&file).unwrap();
+
+        let mut flipped = whole.clone();
+        flipped[500] ^= 1;
+        fs::write(&file, &flipped).unwrap();
+        let error = verify(&target, "model").unwrap_err();
+        assert!(matches!(error, Error::Bundle(BundleError::Checksum(_))), "{error}");
+        assert!(error.to_string().contains("b.bin"));
+
+        fs::write(&file, &whole[..900]).unwrap();
+        let error = verify(&target, "model").unwrap_err();
+        assert!(error.to_string().contains("b.bin") && error.to_string().contains("900"), "{error}");
+
+        fs::remove_file(&file).unwrap();
+        assert!(matches!(verify(&target, "model").unwrap_err(), Error::Bundle(BundleError::Missing(_))));
+    }
+
+    #[test]
+    fn a_foreign_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(verify(folder.path(), "model"), Err(Error::Bundle(BundleError::Foreign { .. }))));
+        let target = bundle(folder.path());
+        assert!(matches!(verify(&target, "checkpoint"), Err(Error::Bundle(BundleError::Manifest { .. }))));
+        fs::write(target.join(MANIFEST), "{}").unwrap();
+        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Manifest { .. }))));
+    }
+
+    #[test]
+    fn a_manifest_cannot_point_outside_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        let text = fs::read_to_string(target.join(MANIFEST)).unwrap().replace("a.txt", "../a.txt");
+        fs::write(target.join(MANIFEST), text).unwrap();
+        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Manifest { .. }))));
+    }
+
+    #[test]
+    fn a_file_that_the_manifest_does_not_list_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        fs::write(target.join("more.json"), "{}").unwrap();
+        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Unlisted { .. }))));
+    }
+
+    #[test]
+    fn publishing_does_not_replace_and_leftovers_of_the_dead_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("run");
+        let stale = folder.path().join(format!(".run.draft-{}", u32::MAX));
+        fs::create_dir(&stale).unwrap();
+        drop(Draft::create(&target).unwrap());
+        assert!(stale.exists(), "too young to go");
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
+        File::open(&stale).unwrap().set_modified(long_ago).unwrap();
+        let draft = Draft::create(&target).unwrap();
+        assert!(!Path::new("/proc/self").exists() || !stale.exists());
+        draft.write("a", b"a").unwrap();
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("b"), b"b").unwrap();
+        assert!(matches!(draft.publish(), Err(Error::Bundle(BundleError::Exists(_)))));
+        assert_eq!(fs::read(target.join("b")).unwrap(), b"b");
+        fs::remove_dir_all(&target).unwrap();
+        let draft = Draft::create(&target).unwrap();
+        draft.write("a", b"a").unwrap();
+        draft.publish().unwrap();
+        assert_eq!(fs::read(target.join("a")).unwrap(), b"a");
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        write_atomically(&path, b"one").unwrap();
+        write_atomically(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

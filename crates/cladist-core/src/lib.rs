@@ -4,14 +4,23 @@
 //! format a vocabulary comes in; every classifier returns [`Scores`]; decoding and metrics know nothing else.
 
 pub mod bundle;
+pub mod calibrate;
 pub mod classifier;
+pub mod corpus;
+pub mod decode;
 pub mod document;
 pub mod error;
 pub mod files;
 pub mod job;
 pub mod label_counts;
+pub mod linear;
+pub mod metrics;
+pub mod pipeline;
+pub mod readers;
 pub mod scores;
 pub mod taxonomy;
+mod tensors;
+pub mod text;
 
 pub use classifier::{Classifier, Request};
 pub use document::Document;

@@ -107,23 +107,51 @@ pub struct CorpusArgs {
     /// Language of names and texts where a format has several [default: en]
     #[arg(long, value_name = "CODE")]
     pub language: Option<String>,
-    /// Set bad lines aside in rejects.jsonl instead of stopping at the first
+}
+
+/// What becomes of bad lines.
+#[derive(Debug, Clone, Default, Args)]
+pub struct BadLineArgs {
+    /// Set bad lines aside instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
+    /// Where --skip-bad sets them aside [default: rejects.jsonl; `train` puts it into the run folder]
+    #[arg(long, value_name = "FILE")]
+    pub rejects: Option<PathBuf>,
+}
+
+impl BadLineArgs {
+    /// Where bad lines go when nothing better is known.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.rejects.clone().unwrap_or_else(|| PathBuf::from("rejects.jsonl"))
+    }
+}
+
+impl CorpusArgs {
+    /// Whether a flag names other documents than a run remembers.
+    #[must_use]
+    pub fn names_documents(&self) -> bool {
+        self.corpus.is_some() || self.train.is_some() || self.dev_file.is_some() || self.test.is_some()
+    }
 }
 
 /// `cladist train`.
 #[derive(Debug, Args)]
+#[command(override_usage = "cladist train --corpus <DIR> --out <RUN> [OPTIONS]")]
 pub struct TrainArgs {
     /// The corpus.
     #[command(flatten)]
     pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
     /// What to train (see `cladist heads`) [default: svm]
     #[arg(long, value_name = "NAME")]
     pub head: Option<String>,
     /// Run folder to write
-    #[arg(long, value_name = "RUN")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "RUN", required_unless_present = "print_config")]
+    pub out: Option<PathBuf>,
     /// TOML file with settings
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -153,13 +181,11 @@ pub struct TrainArgs {
 /// What thresholds are fitted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FitThresholds {
-    /// One threshold for the best micro-F1
+    /// Thresholds for the best micro-F1 (the default)
     Micro,
-    /// A threshold per label for the best macro-F1
+    /// Thresholds for the best macro-F1
     Macro,
-    /// A threshold per level for the best micro-F1 of the level
-    Level,
-    /// None: decide at 0.5
+    /// None: decide at `decode.threshold`, 0.5 if not set
     None,
 }
 
@@ -172,16 +198,19 @@ pub struct EvaluateArgs {
     /// The corpus; a run folder remembers its own.
     #[command(flatten)]
     pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
     /// Which split
     #[arg(long, default_value = "test", value_name = "NAME")]
     pub split: String,
     /// How scores become label sets.
     #[command(flatten)]
     pub decode: DecodeArgs,
-    /// Labels that macro averages run over
+    /// Labels that macro averages run over: `seen` in training or here, `all`, or `gold` here
     #[arg(long, value_name = "WHICH")]
     pub macro_over: Option<String>,
-    /// Propensity of PSP@k: a preset or `A,B`
+    /// Propensity of PSP@k: `standard`, `wiki-500k`, `amazon-670k`, or numbers `A,B`
     #[arg(long, value_name = "A,B")]
     pub propensity: Option<String>,
     /// Bootstrap confidence intervals from this many resamples
@@ -196,7 +225,7 @@ pub struct EvaluateArgs {
 }
 
 /// How scores become label sets; unset flags keep what was fitted in training.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct DecodeArgs {
     /// At most this many labels per document
     #[arg(long, short = 'k', visible_alias = "limit", value_name = "K")]
@@ -204,6 +233,12 @@ pub struct DecodeArgs {
     /// Only labels with a probability above this
     #[arg(long, value_name = "T")]
     pub threshold: Option<f32>,
+    /// At least this many labels per document, even below the threshold
+    #[arg(long, value_name = "N")]
+    pub at_least: Option<usize>,
+    /// Never a label with this probability or less
+    #[arg(long, value_name = "P")]
+    pub floor: Option<f32>,
     /// Raise each parent's probability to at least its children's
     #[arg(long)]
     pub coherent: bool,
@@ -227,7 +262,7 @@ pub enum PathsArg {
 }
 
 /// `cladist predict`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct PredictArgs {
     /// Run folder or bundle
     #[arg(value_name = "RUN")]
@@ -247,10 +282,13 @@ pub struct PredictArgs {
     /// JSON field with the text
     #[arg(long, value_name = "NAME")]
     pub text_field: Option<String>,
-    /// Set bad lines aside in rejects.jsonl instead of stopping at the first
+    /// Set bad lines aside instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
-    /// Write here instead of standard output
+    /// Where --skip-bad sets them aside
+    #[arg(long, value_name = "FILE", default_value = "rejects.jsonl")]
+    pub rejects: PathBuf,
+    /// Write here instead of standard output; the file appears when it is whole
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -275,6 +313,12 @@ pub enum InputFormat {
     Text,
     /// The whole file is one document
     Document,
+    /// Columns `text` and perhaps `id`, with a header
+    Csv,
+    /// Features: `documents features labels`, then one document a line
+    Xmc,
+    /// Features: one document a line
+    Libsvm,
 }
 
 /// `cladist compare`.
@@ -289,6 +333,9 @@ pub struct CompareArgs {
     /// The corpus; a run folder remembers its own.
     #[command(flatten)]
     pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
     /// Which split
     #[arg(long, default_value = "test", value_name = "NAME")]
     pub split: String,
@@ -324,6 +371,9 @@ pub struct DataStatsArgs {
     /// The corpus.
     #[command(flatten)]
     pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
     /// How many labels and pairs to list
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
@@ -408,6 +458,9 @@ pub struct DataConvertArgs {
     /// Drop English stop-words
     #[arg(long)]
     pub drop_stopwords: bool,
+    /// Write `_` for white space in labels where the format cannot hold it
+    #[arg(long)]
+    pub replace_spaces: bool,
     /// Set bad lines aside in rejects.jsonl instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,

@@ -49,6 +49,12 @@ pub enum ConfigError {
     /// A flag that only makes sense with another.
     #[error("{0}")]
     Missing(String),
+    /// A corpus that did not pass its check.
+    #[error("the corpus has problems")]
+    Unclean,
+    /// A run folder that is not there.
+    #[error("{0}")]
+    NoRun(String),
     /// A place that is taken.
     #[error("`{}` already exists\nhint: choose another place, or pass `--overwrite`", .0.display())]
     Exists(PathBuf),
@@ -57,15 +63,26 @@ pub enum ConfigError {
 /// The exit code of an error: the first cause that has one decides.
 #[must_use]
 pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    // Whoever reads has seen enough.
+    if error.chain().any(broken_pipe) {
+        return 0;
+    }
     for cause in error.chain() {
         if let Some(core) = cause.downcast_ref::<cladist_core::Error>() {
             return core.exit_code();
         }
-        if cause.downcast_ref::<ConfigError>().is_some() {
-            return 78;
+        if let Some(config) = cause.downcast_ref::<ConfigError>() {
+            return match config {
+                ConfigError::NoRun(_) => 66,
+                ConfigError::Unclean => 65,
+                _ => 78,
+            };
         }
-        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-            return if io.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 74 };
+        if cause.is::<std::io::Error>() {
+            return 74;
         }
     }
     70

@@ -2,8 +2,16 @@
 
 pub mod args;
 pub mod commands;
+pub mod config;
+pub mod corpora;
+pub mod decode;
 pub mod demo;
 pub mod error;
+pub mod heads;
+pub mod html;
+pub mod inputs;
+pub mod judge;
+pub mod model;
 pub mod output;
 pub mod progress;
 pub mod session;
@@ -53,6 +61,6 @@ pub fn run(cli: Cli, session: &Session) -> anyhow::Result<()> {
         Command::Demo(args) => commands::demo::run(&args, session),
         Command::Heads(args) => commands::heads::run(&args, session),
         Command::Metrics(args) => commands::metrics::run(&args, session),
-        Command::Completions { shell } => commands::completions::run(shell),
+        Command::Completions { shell } => commands::completions::run(shell, session),
     }
 }

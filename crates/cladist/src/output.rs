@@ -50,11 +50,13 @@ impl Output {
     /// The end of the program for a reason.
     pub fn error(&self, error: &anyhow::Error) {
         let mut stderr = io::stderr().lock();
-        let _ = writeln!(stderr, "error: {error}");
+        let mut said = error.to_string();
+        let _ = writeln!(stderr, "error: {said}");
         for cause in error.chain().skip(1) {
             let text = cause.to_string();
-            if !error.to_string().contains(&text) {
+            if !said.contains(&text) {
                 let _ = writeln!(stderr, "  because: {text}");
+                said = text;
             }
         }
     }
@@ -89,7 +91,12 @@ impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let n_columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
-            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
         };
         let widths: Vec<usize> = (0..n_columns).map(width).collect();
         for (n, row) in self.rows.iter().enumerate() {

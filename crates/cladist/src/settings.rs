@@ -58,7 +58,8 @@ impl Settings {
             bail!(ConfigError::Argument(argument.to_owned()));
         };
         let value = value.trim();
-        let parsed = format!("value = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
+        let parsed =
+            format!("value = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
         self.set(key.trim(), parsed.unwrap_or_else(|| Value::String(value.to_owned())))
     }
 

@@ -1,8 +1,10 @@
 //! From statements about labels to a checked [`Taxonomy`], in linear time and with every problem named.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
+use serde::{Deserialize, Serialize};
+
+use super::cycles::{self, Edge};
 use super::{Adjacency, LabelId, Origin, Problem, ProblemKind, Problems, Taxonomy};
 
 /// What a vocabulary says of a label.
@@ -19,12 +21,13 @@ pub struct Label {
 }
 
 /// What the builder does when labels form a cycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OnCycle {
     /// Report it as a problem.
     #[default]
     Refuse,
-    /// Drop the edge that closes it, and count it.
+    /// Drop the edge that closes it, seen from the root, and count it.
     Break,
 }
 
@@ -48,10 +51,9 @@ pub struct Builder {
     /// Whether something hangs the label directly under the root.
     rooted: Vec<bool>,
     index: HashMap<String, u32>,
-    /// Parent, child, where it was said.
-    edges: Vec<(u32, u32, Origin)>,
+    edges: Vec<Edge>,
     problems: Vec<Problem>,
-    undeclared_parents: bool,
+    declared_parents_only: bool,
     on_cycle: OnCycle,
     broken: Vec<(String, String)>,
 }
@@ -68,9 +70,9 @@ impl Builder {
         self.on_cycle = choice;
     }
 
-    /// From now on a parent must be declared, by [`Builder::label`], [`Builder::declare`] or as somebody's child.
+    /// Asks that every parent be declared, by [`Builder::label`], [`Builder::declare`] or as somebody's child.
     pub fn require_declared_parents(&mut self) {
-        self.undeclared_parents = true;
+        self.declared_parents_only = true;
     }
 
     fn slot(&mut self, id: &str) -> usize {
@@ -130,19 +132,37 @@ impl Builder {
         }
     }
 
+    /// Replaces what is known of a label by what `label` says: its name and description where it has one, and
+    /// its alternatives if any. Returns whether there is such a label; if not, nothing changes.
+    pub fn describe(&mut self, label: Label) -> bool {
+        let Some(&slot) = self.index.get(&label.id) else { return false };
+        let known = &mut self.labels[slot as usize];
+        known.name = label.name.or_else(|| known.name.take());
+        known.description = label.description.or_else(|| known.description.take());
+        if !label.alternatives.is_empty() {
+            known.alternatives = label.alternatives;
+        }
+        true
+    }
+
+    /// What is known of a label so far.
+    #[must_use]
+    pub fn known(&self, id: &str) -> Option<&Label> {
+        self.index.get(id).map(|&slot| &self.labels[slot as usize])
+    }
+
     /// Puts `child` under `parent`; `None` is the root. The child counts as declared, the parent does not.
     /// The same edge twice is one edge.
     pub fn edge(&mut self, parent: Option<&str>, child: &str, origin: &Origin) {
         if child.is_empty() || parent == Some("") {
             return self.problem(origin, ProblemKind::EmptyId);
         }
+        // The parent first: slots are in reading order.
+        let parent = parent.map(|parent| self.slot(parent));
         let child = self.slot(child);
         self.declared[child].get_or_insert_with(|| origin.clone());
         match parent {
-            Some(parent) => {
-                let parent = self.slot(parent);
-                self.edges.push((parent as u32, child as u32, origin.clone()));
-            }
+            Some(parent) => self.edges.push((parent as u32, child as u32, origin.clone())),
             None => self.rooted[child] = true,
         }
     }
@@ -150,6 +170,16 @@ impl Builder {
     /// Notes a problem that a parser found; building will fail with it and all others.
     pub fn problem(&mut self, origin: &Origin, kind: ProblemKind) {
         self.problems.push(Problem { origin: origin.clone(), kind });
+    }
+
+    /// How many problems were noted so far.
+    pub(super) fn n_problems(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Adds the problems, not the labels, that another builder noted.
+    pub(super) fn take_problems(&mut self, other: Self) {
+        self.problems.extend(other.problems);
     }
 
     /// Whether nothing was said yet.
@@ -171,7 +201,7 @@ impl Builder {
 
     /// Like [`Builder::build`], with the edges that [`OnCycle::Break`] dropped (parent, child).
     pub fn build_reporting(mut self) -> Result<(Taxonomy, Vec<(String, String)>), Problems> {
-        if self.undeclared_parents {
+        if self.declared_parents_only {
             self.check_parents();
         }
         let order = self.order();
@@ -186,7 +216,7 @@ impl Builder {
         }
     }
 
-    /// For labels that cannot have problems: no edges.
+    /// For statements that cannot have problems: without edges, or a part of another taxonomy.
     pub(super) fn build_acyclic(mut self) -> Taxonomy {
         let order = self.order();
         self.finish(&order)
@@ -206,54 +236,22 @@ impl Builder {
         self.problems.extend(unknown);
     }
 
-    /// Old slots in their new order, by (longest path from the root, id). Cycles become problems, or lose an edge.
+    /// Old slots in their new order, by (longest path from the root, id); empty if cycles are refused and found.
     fn order(&mut self) -> Vec<u32> {
-        let n = self.labels.len();
+        // Stable: of several statements of one edge, the first gives its origin.
         self.edges.sort_by_key(|&(parent, child, _)| (parent, child));
         self.edges.dedup_by_key(|&mut (parent, child, _)| (parent, child));
-        let mut depth = vec![0u32; n];
-        loop {
-            let children = starts_by_parent(&self.edges, n);
-            let mut waiting = vec![0u32; n];
-            for (_, child, _) in &self.edges {
-                waiting[*child as usize] += 1;
-            }
-            let mut ready: Vec<u32> = (0..n as u32).filter(|&slot| waiting[slot as usize] == 0).collect();
-            let mut done = 0;
-            while done < ready.len() {
-                let parent = ready[done] as usize;
-                done += 1;
-                for (_, child, _) in &self.edges[children[parent]..children[parent + 1]] {
-                    let child = *child as usize;
-                    depth[child] = depth[child].max(depth[parent] + 1);
-                    waiting[child] -= 1;
-                    if waiting[child] == 0 {
-                        ready.push(child as u32);
-                    }
-                }
-            }
-            if done == n {
-                break;
-            }
-            let closing = self.cycles(&waiting);
+        let mut starts = self.starts();
+        let (mut depth, waiting) = self.depths(&starts);
+        if waiting.iter().any(|&n| n > 0) {
+            self.untie(&starts, &waiting);
             if self.on_cycle == OnCycle::Refuse {
                 return Vec::new();
             }
-            for &edge in &closing {
-                let (parent, child, _) = &self.edges[edge];
-                self.broken.push((
-                    self.labels[*parent as usize].id.clone(),
-                    self.labels[*child as usize].id.clone(),
-                ));
-            }
-            let mut position = 0;
-            self.edges.retain(|_| {
-                position += 1;
-                closing.binary_search(&(position - 1)).is_err()
-            });
-            depth.fill(0);
+            starts = self.starts();
+            (depth, _) = self.depths(&starts);
         }
-        let mut order: Vec<u32> = (0..n as u32).collect();
+        let mut order: Vec<u32> = (0..self.labels.len() as u32).collect();
         order.sort_by(|&a, &b| {
             let (a, b) = (a as usize, b as usize);
             depth[a].cmp(&depth[b]).then_with(|| self.labels[a].id.cmp(&self.labels[b].id))
@@ -261,46 +259,73 @@ impl Builder {
         order
     }
 
-    /// Finds one cycle in each knot of labels still `waiting` for a parent. Returns the closing edges, ascending;
-    /// under [`OnCycle::Refuse`] also notes each cycle as a problem.
-    fn cycles(&mut self, waiting: &[u32]) -> Vec<usize> {
-        // Every waiting label has a waiting parent: following the first one must come round.
-        let mut up: HashMap<u32, usize> = HashMap::new();
-        for (position, (parent, child, _)) in self.edges.iter().enumerate() {
-            if waiting[*parent as usize] > 0 && waiting[*child as usize] > 0 {
-                if let Entry::Vacant(entry) = up.entry(*child) {
-                    entry.insert(position);
+    /// Where the edges of each parent begin, with one more entry for the end.
+    fn starts(&self) -> Vec<usize> {
+        let mut starts = vec![0; self.labels.len() + 1];
+        for (parent, _, _) in &self.edges {
+            starts[*parent as usize + 1] += 1;
+        }
+        for slot in 0..self.labels.len() {
+            starts[slot + 1] += starts[slot];
+        }
+        starts
+    }
+
+    /// The longest path from a label without parents, and how many parents each label still waits for when
+    /// nothing more can be ordered: 0 everywhere if there is no cycle.
+    fn depths(&self, starts: &[usize]) -> (Vec<u32>, Vec<u32>) {
+        let n = self.labels.len();
+        let mut depth = vec![0u32; n];
+        let mut waiting = vec![0u32; n];
+        for (_, child, _) in &self.edges {
+            waiting[*child as usize] += 1;
+        }
+        let mut ready: Vec<u32> = (0..n as u32).filter(|&slot| waiting[slot as usize] == 0).collect();
+        let mut done = 0;
+        while done < ready.len() {
+            let parent = ready[done] as usize;
+            done += 1;
+            for (_, child, _) in &self.edges[starts[parent]..starts[parent + 1]] {
+                let child = *child as usize;
+                depth[child] = depth[child].max(depth[parent] + 1);
+                waiting[child] -= 1;
+                if waiting[child] == 0 {
+                    ready.push(child as u32);
                 }
             }
         }
-        let mut walk_of: HashMap<u32, u32> = HashMap::new();
-        let mut closing = Vec::new();
-        for start in (0..waiting.len() as u32).filter(|slot| waiting[*slot as usize] > 0) {
-            let mut slot = start;
-            let mut trail = Vec::new();
-            while !walk_of.contains_key(&slot) {
-                walk_of.insert(slot, start);
-                trail.push(slot);
-                let Some(&position) = up.get(&slot) else { break };
-                slot = self.edges[position].0;
+        (depth, waiting)
+    }
+
+    /// Drops the edges that close cycles, or notes the cycles as problems.
+    fn untie(&mut self, starts: &[usize], waiting: &[u32]) {
+        let mut entries = self.rooted.clone();
+        for (parent, child, _) in &self.edges {
+            entries[*child as usize] |= waiting[*parent as usize] == 0;
+        }
+        let cycles = cycles::find(&self.edges, starts, waiting, &entries);
+        match self.on_cycle {
+            OnCycle::Refuse => {
+                for (slots, closing) in cycles.examples {
+                    let id = |slot: &u32| self.labels[*slot as usize].id.clone();
+                    let path = slots.iter().chain(slots.first()).map(id).collect();
+                    let origin = self.edges[closing].2.clone();
+                    self.problem(&origin, ProblemKind::Cycle(path));
+                }
             }
-            let Some(first) = trail.iter().position(|&seen| seen == slot) else { continue };
-            if walk_of[&slot] != start {
-                continue;
-            }
-            // The trail goes upwards; people read downwards.
-            let mut path: Vec<String> =
-                trail[first..].iter().rev().map(|&slot| self.labels[slot as usize].id.clone()).collect();
-            path.push(path[0].clone());
-            let edge = up[&slot];
-            closing.push(edge);
-            if self.on_cycle == OnCycle::Refuse {
-                let origin = self.edges[edge].2.clone();
-                self.problem(&origin, ProblemKind::Cycle(path));
+            OnCycle::Break => {
+                for &position in &cycles.closing {
+                    let (parent, child) = (self.edges[position].0, self.edges[position].1);
+                    let id = |slot: u32| self.labels[slot as usize].id.clone();
+                    self.broken.push((id(parent), id(child)));
+                }
+                let mut position = 0;
+                self.edges.retain(|_| {
+                    position += 1;
+                    cycles.closing.binary_search(&(position - 1)).is_err()
+                });
             }
         }
-        closing.sort_unstable();
-        closing
     }
 
     fn finish(self, order: &[u32]) -> Taxonomy {
@@ -347,17 +372,6 @@ impl Builder {
     }
 }
 
-fn starts_by_parent(edges: &[(u32, u32, Origin)], n: usize) -> Vec<usize> {
-    let mut starts = vec![0; n + 1];
-    for (parent, _, _) in edges {
-        starts[*parent as usize + 1] += 1;
-    }
-    for slot in 0..n {
-        starts[slot + 1] += starts[slot];
-    }
-    starts
-}
-
 /// Groups `(from, to)` pairs by `from`, each group ascending.
 fn adjacency(n: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Adjacency {
     let mut pairs: Vec<(u32, u32)> = pairs.collect();
@@ -371,3 +385,7 @@ fn adjacency(n: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Adjacency {
     }
     Adjacency { starts, targets: pairs.into_iter().map(|(_, to)| LabelId(to)).collect() }
 }
+
+#[cfg(test)]
+#[path = "build_tests.rs"]
+mod tests;

@@ -65,3 +65,69 @@ impl Taxonomy {
         Closure::new(self).downward(labels)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::taxonomy::strategies::{chain, dag, diamond};
+
+    #[test]
+    fn ancestors_come_through_every_parent() {
+        let taxonomy = diamond();
+        let bottom = taxonomy.get("bottom").unwrap();
+        assert_eq!(taxonomy.close_upward(&[bottom]).len(), 4);
+        let left = taxonomy.get("left").unwrap();
+        assert_eq!(&*taxonomy.close_downward(&[left]), &[left, bottom]);
+    }
+
+    #[test]
+    fn scratch_space_is_clean_for_every_set() {
+        let taxonomy = diamond();
+        let mut closure = Closure::new(&taxonomy);
+        closure.round = u32::MAX - 1;
+        for label in taxonomy.labels() {
+            assert_eq!(closure.upward(&[label]), taxonomy.close_upward(&[label]));
+            assert!(closure.upward(&[]).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_deep_chain_is_closed_without_recursion() {
+        let taxonomy = chain(100_000);
+        let last = taxonomy.labels().next_back().unwrap();
+        assert_eq!(taxonomy.close_upward(&[last]).len(), 100_000);
+    }
+
+    fn pick(taxonomy: &Taxonomy, picks: &[prop::sample::Index]) -> LabelSet {
+        picks.iter().filter_map(|pick| taxonomy.at(pick.index(taxonomy.n_labels()))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn closures_are_idempotent_and_monotone(
+            taxonomy in dag(),
+            small in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+            more in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        ) {
+            let small = pick(&taxonomy, &small);
+            let large: LabelSet = small.iter().chain(&pick(&taxonomy, &more)).copied().collect();
+            for close in [Taxonomy::close_upward, Taxonomy::close_downward] {
+                let closed = close(&taxonomy, &small);
+                prop_assert_eq!(&close(&taxonomy, &closed), &closed);
+                prop_assert_eq!(closed.intersection_len(&small), small.len());
+                prop_assert_eq!(close(&taxonomy, &large).intersection_len(&closed), closed.len());
+            }
+        }
+
+        #[test]
+        fn up_and_down_are_each_others_inverse(taxonomy in dag()) {
+            for label in taxonomy.labels() {
+                for &above in &taxonomy.close_upward(&[label]) {
+                    prop_assert!(taxonomy.close_downward(&[above]).contains(label));
+                }
+            }
+        }
+    }
+}

@@ -4,13 +4,31 @@
 //! checks everything once; after that no operation can fail, and none recurses, so that a chain of 100,000 labels
 //! is as safe as a bush.
 
+mod branches;
 mod build;
 mod closure;
+mod cycles;
+mod diff;
+pub mod io;
+mod order;
+mod path;
 mod problem;
+mod select;
+mod siblings;
+mod stats;
+#[cfg(test)]
+mod strategies;
+mod tree;
+mod truncate;
 
 pub use build::{Builder, Label, OnCycle};
 pub use closure::Closure;
+pub use diff::{Changed, Diff, Named};
+pub use io::{Format, IdStyle, Loaded, ReadOptions, Warning, WriteError, read, read_vocabulary, write};
 pub use problem::{Origin, Problem, ProblemKind, Problems};
+pub use stats::TaxonomyStats;
+pub use tree::{TreeLine, TreeLines};
+pub use truncate::{BottomLevels, TopLevels, Truncated};
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -115,8 +133,8 @@ pub struct Taxonomy {
 
 impl PartialEq for Taxonomy {
     fn eq(&self, other: &Self) -> bool {
-        // The rest is derived from these two.
-        self.labels == other.labels && self.parents == other.parents
+        // The levels tell which labels hang under the root, the one thing parents do not; the rest is derived.
+        self.labels == other.labels && self.parents == other.parents && self.levels == other.levels
     }
 }
 
@@ -137,7 +155,7 @@ impl Taxonomy {
     }
 
     /// All labels in topological order.
-    pub fn labels(&self) -> impl ExactSizeIterator<Item = LabelId> + Clone + use<> {
+    pub fn labels(&self) -> impl ExactSizeIterator<Item = LabelId> + DoubleEndedIterator + Clone + use<> {
         (0..self.labels.len() as u32).map(LabelId)
     }
 
@@ -214,7 +232,7 @@ impl Taxonomy {
         self.parents.targets.len()
     }
 
-    /// Whether no label has two parents.
+    /// Whether no label has two parents; the root counts as one.
     #[must_use]
     pub fn is_tree(&self) -> bool {
         self.labels().all(|label| self.parents(label).len() + usize::from(self.is_root_child(label)) <= 1)
@@ -224,5 +242,49 @@ impl Taxonomy {
     #[must_use]
     pub fn is_root_child(&self, label: LabelId) -> bool {
         self.levels[label.index()] == 1
+    }
+}
+
+impl Eq for Taxonomy {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_root_edge(rooted: bool) -> Taxonomy {
+        let mut builder = Builder::new();
+        builder.edge(None, "a", &Origin::default());
+        builder.edge(Some("a"), "b", &Origin::default());
+        if rooted {
+            builder.edge(None, "b", &Origin::default());
+        }
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn a_root_edge_beside_another_parent_makes_a_different_taxonomy() {
+        assert_ne!(with_root_edge(true), with_root_edge(false));
+        assert_eq!(with_root_edge(true), with_root_edge(true));
+        assert!(with_root_edge(false).is_tree());
+        assert!(!with_root_edge(true).is_tree());
+    }
+
+    #[test]
+    fn a_flat_vocabulary_merges_duplicates_and_orders_by_id() {
+        let flat = Taxonomy::flat(["b", "a", "b"]);
+        let ids: Vec<&str> = flat.labels().map(|label| flat.id(label)).collect();
+        assert_eq!(ids, ["a", "b"]);
+        assert_eq!(flat.roots().len(), 2);
+        assert_eq!(flat.at(2), None);
+    }
+
+    #[test]
+    fn sets_are_ascending_without_duplicates_and_count_what_they_share() {
+        let set: LabelSet = [3, 1, 3, 2].into_iter().map(LabelId).collect();
+        assert_eq!(&*set, &[LabelId(1), LabelId(2), LabelId(3)]);
+        assert!(set.contains(LabelId(2)) && !set.contains(LabelId(4)));
+        let other: LabelSet = [0, 2, 3, 9].into_iter().map(LabelId).collect();
+        assert_eq!(set.intersection_len(&other), 2);
+        assert_eq!(set.intersection_len(&LabelSet::new()), 0);
     }
 }

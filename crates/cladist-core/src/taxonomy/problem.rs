@@ -26,7 +26,8 @@ impl fmt::Display for Origin {
         match (&self.path, self.line) {
             (Some(path), 0) => write!(f, "{}", path.display()),
             (Some(path), line) => write!(f, "{}:{line}", path.display()),
-            (None, _) => f.write_str("taxonomy"),
+            (None, 0) => f.write_str("taxonomy"),
+            (None, line) => write!(f, "line {line}"),
         }
     }
 }
@@ -86,6 +87,20 @@ pub enum ProblemKind {
         expected: String,
         /// What stands there.
         found: String,
+    },
+    /// Something the parser of the file's language cannot read.
+    #[error("invalid {language}: {message}")]
+    Syntax {
+        /// `JSON`, `Turtle`, `RDF/XML`.
+        language: &'static str,
+        /// What the parser says.
+        message: String,
+    },
+    /// Bytes that are no text.
+    #[error("not UTF-8 at byte {byte} of the line")]
+    NotUtf8 {
+        /// The first such byte, from 1.
+        byte: usize,
     },
     /// An id without a character.
     #[error("empty label id")]

@@ -1,0 +1,80 @@
+//! What can be wrong with a corpus as a whole.
+
+use std::path::PathBuf;
+
+use super::SplitName;
+
+/// A corpus that is incomplete, or breaks a policy of its [`super::DataConfig`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CorpusError {
+    /// A folder without a corpus.
+    #[error("no train, dev or test file in `{}`", .0.display())]
+    NoSplit(PathBuf),
+    /// Two candidates for one part of a corpus.
+    #[error("two files for {what}: `{}` and `{}`", first.display(), second.display())]
+    TwoFiles {
+        /// The split, or `taxonomy`.
+        what: String,
+        /// One candidate.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+    /// A taxonomy of which no level is left.
+    #[error("no level is left: the taxonomy has {levels}\nhint: lower `data.drop_top_levels`")]
+    NothingLeft {
+        /// Levels before.
+        levels: usize,
+    },
+    /// A split that is asked for and not there.
+    #[error("the corpus has no {0} split")]
+    MissingSplit(SplitName),
+    /// A name that is no split.
+    #[error("unknown split `{0}`; the splits are train, dev and test")]
+    UnknownSplit(String),
+    /// A split without a document.
+    #[error("no document in the {0} split")]
+    EmptySplit(SplitName),
+    /// Training documents without labels.
+    #[error(
+        "none of the {documents} documents in the {split} split has a label\nhint: name the field with `--labels-field`"
+    )]
+    NoLabels {
+        /// The split.
+        split: SplitName,
+        /// Its documents.
+        documents: usize,
+    },
+    /// Gold labels that the taxonomy does not have.
+    #[error(
+        "{labels} gold labels in {documents} documents are not in the taxonomy: {}\nhint: `--set data.unknown_labels=drop`, \
+         or `=add`, or give the taxonomy they are from with `--taxonomy`",
+        list(.examples, *.labels)
+    )]
+    UnknownLabels {
+        /// Different labels.
+        labels: usize,
+        /// Documents that have one.
+        documents: usize,
+        /// The most frequent ones with their documents.
+        examples: Vec<(String, usize)>,
+    },
+    /// An id twice in a split.
+    #[error(
+        "id `{id}` occurs twice in the {split} split\nhint: `--set data.duplicate_ids=rename`, or `=drop`, or \
+         name another field with `--id-field`"
+    )]
+    DuplicateId {
+        /// The id.
+        id: String,
+        /// The split.
+        split: SplitName,
+    },
+}
+
+fn list(examples: &[(String, usize)], labels: usize) -> String {
+    let shown: Vec<String> = examples.iter().map(|(label, n)| format!("`{label}` ({n})")).collect();
+    let more = if labels > examples.len() { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}

@@ -1,0 +1,105 @@
+//! One split's documents, streamed, with the policies that look at one document at a time.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::{CorpusError, CorpusSource, DataConfig, DuplicateIds, KeepOrDrop, SplitName, SplitReport};
+use crate::document::Document;
+use crate::error::Result;
+use crate::job::Job;
+use crate::readers::{BadLines, ReadOptions, Reader};
+
+/// Hands each document of a split to `each`: normalised, and after the policies on empty and unlabelled documents and
+/// on duplicate ids. Only ids are remembered.
+pub fn each_document(
+    source: &CorpusSource,
+    split: SplitName,
+    config: &DataConfig,
+    bad_lines: &mut BadLines<'_>,
+    job: &Job<'_>,
+    mut each: impl FnMut(Document) -> Result<()>,
+) -> Result<SplitReport> {
+    source.require(split)?;
+    job.progress.stage(&format!("read {split}"), 0);
+    let mut admission = Admission { config, seen: HashMap::new(), report: SplitReport::new(split) };
+    let files = source.files(split);
+    for path in files {
+        let mut reader = Reader::open(path, config.format, &read_options(config, path, files.len() > 1))?;
+        admission.report.format.get_or_insert(reader.format());
+        while let Some(document) = reader.next_document(bad_lines)? {
+            job.cancel.check()?;
+            job.progress.advance(1);
+            if let Some(document) = admission.admit(document)? {
+                each(document)?;
+            }
+        }
+        admission.report.files.push(path.display().to_string());
+        admission.report.tally += reader.tally();
+    }
+    Ok(admission.report)
+}
+
+/// Documents without ids are called after their file too if there are several, so that the names differ.
+fn read_options(config: &DataConfig, path: &Path, several: bool) -> ReadOptions {
+    let mut options = config.read_options();
+    if let (true, Some(name)) = (several, path.file_name()) {
+        options.missing_id = format!("{}-{}", name.to_string_lossy(), options.missing_id);
+    }
+    options
+}
+
+struct Admission<'a> {
+    config: &'a DataConfig,
+    /// How often each id was met.
+    seen: HashMap<String, usize>,
+    report: SplitReport,
+}
+
+impl Admission<'_> {
+    /// The document as it goes on, or nothing.
+    fn admit(&mut self, mut document: Document) -> Result<Option<Document>> {
+        let DataConfig { normalise, empty_documents, unlabelled_documents, duplicate_ids, .. } = self.config;
+        if !normalise.is_identity() {
+            document.text = normalise.apply(&document.text).into_owned();
+        }
+        let mut drops = false;
+        if document.is_empty() {
+            self.report.empty_documents += 1;
+            drops |= *empty_documents == KeepOrDrop::Drop;
+        }
+        if document.labels.is_empty() {
+            self.report.unlabelled_documents += 1;
+            drops |= *unlabelled_documents == KeepOrDrop::Drop;
+        }
+        if let Some(times) = self.seen.get_mut(&document.id) {
+            *times += 1;
+            self.report.duplicate_ids += 1;
+            self.report.duplicate_id.get_or_insert_with(|| document.id.clone());
+            match duplicate_ids {
+                DuplicateIds::Error => {
+                    return Err(CorpusError::DuplicateId { id: document.id, split: self.report.name }.into());
+                }
+                DuplicateIds::Drop => drops = true,
+                DuplicateIds::Rename => {
+                    let mut times = *times;
+                    let mut renamed = format!("{}#{times}", document.id);
+                    while self.seen.contains_key(&renamed) {
+                        times += 1;
+                        renamed = format!("{}#{times}", document.id);
+                    }
+                    self.seen.insert(document.id, times);
+                    document.id = renamed;
+                    self.seen.insert(document.id.clone(), 1);
+                }
+            }
+        } else {
+            self.seen.insert(document.id.clone(), 1);
+        }
+        if drops {
+            self.report.dropped += 1;
+            return Ok(None);
+        }
+        self.report.documents += 1;
+        Ok(Some(document))
+    }
+}

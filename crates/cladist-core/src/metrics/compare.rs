@@ -1,0 +1,158 @@
+//! Whether one run is better than another on the same documents.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::bootstrap::{ResampleOptions, draw, weighted};
+use super::options::MetricOptions;
+use super::samples::{Samples, Sums};
+use super::view::Judged;
+use crate::error::{Error, Result};
+use crate::job::Job;
+
+/// One metric of two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Its name.
+    pub metric: String,
+    /// The first run's value.
+    pub a: f64,
+    /// The second run's value.
+    pub b: f64,
+    /// `b - a`.
+    pub difference: f64,
+    /// The lower end of the difference's confidence interval (paired bootstrap).
+    pub ci_low: f64,
+    /// The upper end.
+    pub ci_high: f64,
+    /// How likely a difference at least as large is if it does not matter which run answered which document
+    /// (two-sided approximate randomisation): `(1 + rounds as extreme) / (1 + rounds)`.
+    pub p_value: f64,
+}
+
+/// Two runs' contributions to one metric.
+struct Pair {
+    name: String,
+    a: Samples,
+    b: Samples,
+    /// Documents to which the runs contribute differently: exchanging any other changes nothing.
+    differing: Vec<usize>,
+    /// Sums over all other documents.
+    shared: Sums,
+    difference: f64,
+    values: (f64, f64),
+}
+
+impl Pair {
+    /// None if one of the runs has no value.
+    fn new(name: &str, a: Samples, b: Samples) -> Option<Self> {
+        let n = a.n_documents();
+        let everything = vec![1; n];
+        let values = (a.value(&weighted(&a, &everything))?, b.value(&weighted(&b, &everything))?);
+        let mut shared = a.sums();
+        let mut differing = Vec::new();
+        for document in 0..n {
+            if a.same(&b, document) {
+                a.add(&mut shared, document, 1.0);
+            } else {
+                differing.push(document);
+            }
+        }
+        Some(Self { name: name.to_owned(), a, b, differing, shared, difference: values.1 - values.0, values })
+    }
+
+    fn resampled(&self, times: &[u32]) -> Option<f64> {
+        Some(self.b.resampled(&weighted(&self.b, times))? - self.a.resampled(&weighted(&self.a, times))?)
+    }
+
+    /// The difference after exchanging the answers to some documents.
+    fn exchanged(&self, exchange: impl Fn(usize) -> bool) -> Option<f64> {
+        let (mut first, mut second) = (self.shared.clone(), self.shared.clone());
+        for &document in &self.differing {
+            let (a, b) = if exchange(document) { (&self.b, &self.a) } else { (&self.a, &self.b) };
+            a.add(&mut first, document, 1.0);
+            b.add(&mut second, document, 1.0);
+        }
+        Some(self.b.value(&second)? - self.a.value(&first)?)
+    }
+}
+
+/// One random bit per document.
+fn coins(n: usize, seed: u64, round: usize) -> Vec<u64> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(2 * round as u64 + 1);
+    (0..n.div_ceil(64)).map(|_| random.next_u64()).collect()
+}
+
+/// Compares two runs by each metric: paired bootstrap for the interval of the difference, paired approximate
+/// randomisation for its significance. Metrics without a value for both runs are left out.
+pub fn compare(
+    a: &Judged,
+    b: &Judged,
+    metric_options: &MetricOptions,
+    options: &ResampleOptions,
+    job: &Job,
+) -> Result<Vec<Comparison>> {
+    options.validate()?;
+    if a.len() != b.len() {
+        return Err(Error::Mismatch {
+            left: "documents in the first run",
+            n_left: a.len(),
+            right: "documents in the second",
+            n_right: b.len(),
+        });
+    }
+    if let Some(document) = (0..a.len()).find(|&n| a.gold[n] != b.gold[n]) {
+        return Err(Error::DifferentGold { document: document + 1 });
+    }
+    let n = a.len();
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    let first = Samples::collect(a, &options.metrics, metric_options, job)?;
+    let second = Samples::collect(b, &options.metrics, metric_options, job)?;
+    let pairs: Vec<Pair> = options
+        .metrics
+        .iter()
+        .zip(first.into_iter().zip(second))
+        .filter_map(|(name, (a, b))| Pair::new(name, a, b))
+        .collect();
+    job.progress.stage("compare", options.resamples as u64);
+    let progress = job.progress;
+    let rounds: Vec<Vec<(Option<f64>, bool)>> = (0..options.resamples)
+        .into_par_iter()
+        .map(|round| {
+            job.cancel.check()?;
+            let times = draw(n, options.seed, round);
+            let coins = coins(n, options.seed, round);
+            let exchange = |document: usize| coins[document / 64] >> (document % 64) & 1 == 1;
+            let values = pairs.iter().map(|pair| {
+                // The same difference may be summed in another order.
+                let extreme = pair
+                    .exchanged(exchange)
+                    .is_none_or(|difference| difference.abs() >= pair.difference.abs() - 1e-12);
+                (pair.resampled(&times), extreme)
+            });
+            let values = values.collect();
+            progress.advance(1);
+            Ok(values)
+        })
+        .collect::<Result<_>>()?;
+    let row = |(column, pair): (usize, &Pair)| {
+        let drawn = rounds.iter().filter_map(|values| values[column].0).collect();
+        let (ci_low, ci_high) = options.interval(pair.difference, drawn)?;
+        let extreme = rounds.iter().filter(|values| values[column].1).count();
+        Some(Comparison {
+            metric: pair.name.clone(),
+            a: pair.values.0,
+            b: pair.values.1,
+            difference: pair.difference,
+            ci_low,
+            ci_high,
+            p_value: (1 + extreme) as f64 / (1 + options.resamples) as f64,
+        })
+    };
+    Ok(pairs.iter().enumerate().filter_map(row).collect())
+}

@@ -1,0 +1,64 @@
+//! A model with what goes before and after it: text normalisation, and calibration of its scores.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::calibrate::Calibration;
+use crate::classifier::{Classifier, Request};
+use crate::document::Document;
+use crate::error::Result;
+use crate::scores::Scores;
+use crate::taxonomy::Taxonomy;
+use crate::text::normalise::Normalise;
+
+/// What a bundle holds and every command runs: normalise, score, calibrate.
+pub struct Pipeline {
+    /// Applied to texts first; the same as in training.
+    pub normalise: Normalise,
+    /// The model, shared: it may be large.
+    pub model: Arc<dyn Classifier>,
+    /// Applied to its scores.
+    pub calibration: Calibration,
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("normalise", &self.normalise)
+            .field("calibration", &self.calibration)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pipeline {
+    /// A model as it is.
+    #[must_use]
+    pub fn new(model: Arc<dyn Classifier>, normalise: Normalise) -> Self {
+        Self { normalise, model, calibration: Calibration::default() }
+    }
+
+    /// Scores before calibration.
+    pub fn raw_scores(&self, documents: &[Document], request: &Request) -> Result<Scores> {
+        let documents = if self.normalise.is_identity() {
+            Cow::Borrowed(documents)
+        } else {
+            let normalised = documents.iter().map(|document| Document {
+                text: self.normalise.apply(&document.text).into_owned(),
+                ..document.clone()
+            });
+            Cow::Owned(normalised.collect())
+        };
+        self.model.score(&documents, request)
+    }
+}
+
+impl Classifier for Pipeline {
+    fn taxonomy(&self) -> &Taxonomy {
+        self.model.taxonomy()
+    }
+
+    fn score(&self, documents: &[Document], request: &Request) -> Result<Scores> {
+        let raw = self.raw_scores(documents, request)?;
+        Ok(self.calibration.apply(raw, self.taxonomy()))
+    }
+}

@@ -1,0 +1,212 @@
+//! The table of formats.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ReadOptions, Records, Stream, annif_fulltext, annif_tsv, columns, eurlex57k, fasttext, hiagm, jsonl,
+    libmultilabel, plain, sniff, sparse, write,
+};
+use crate::error::{Error, Result};
+use crate::files;
+
+/// A corpus format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "described in the table of formats")]
+pub enum Format {
+    Jsonl,
+    Csv,
+    TsvColumns,
+    AnnifTsv,
+    AnnifFulltext,
+    Libmultilabel,
+    Fasttext,
+    Hiagm,
+    Eurlex57k,
+    Xmc,
+    Libsvm,
+    Text,
+}
+
+/// One row of the table of formats.
+pub struct FormatInfo {
+    /// The format.
+    pub format: Format,
+    /// Its name on the command line and in configurations.
+    pub name: &'static str,
+    /// File endings it comes with, without a dot and without `.gz` or `.zst`. Empty for folders.
+    pub endings: &'static [&'static str],
+    /// What a record looks like, in one line.
+    pub description: &'static str,
+    pub(super) open: Open,
+    pub(super) write: Option<write::Write1>,
+}
+
+type OpenStream = fn(Arc<PathBuf>, Stream, &ReadOptions) -> Box<dyn Records>;
+type OpenFolder = fn(&Path, &ReadOptions) -> Result<Box<dyn Records>>;
+
+/// How a format is opened.
+pub(super) enum Open {
+    Stream(OpenStream),
+    Folder(OpenFolder),
+}
+
+impl FormatInfo {
+    /// Whether the format is a folder of files rather than one file.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        matches!(self.open, Open::Folder(_))
+    }
+
+    /// Whether a [`super::Writer`] can write it.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.write.is_some()
+    }
+}
+
+/// The table of formats.
+pub static FORMATS: [FormatInfo; 12] = [
+    FormatInfo {
+        format: Format::Jsonl,
+        name: "jsonl",
+        endings: &["jsonl", "ndjson", "json"],
+        description: r#"JSON lines: {"id": "7", "text": "…", "labels": ["a", "b"]}; `title` goes before `text`"#,
+        open: Open::Stream(jsonl::open),
+        write: Some(jsonl::write),
+    },
+    FormatInfo {
+        format: Format::Csv,
+        name: "csv",
+        endings: &["csv"],
+        description: "comma-separated values with a header: id, text, labels (`a;b`); quoted fields may span lines",
+        open: Open::Stream(columns::open_csv),
+        write: Some(columns::write_csv),
+    },
+    FormatInfo {
+        format: Format::TsvColumns,
+        name: "tsv-columns",
+        endings: &["tsv"],
+        description: "like csv, with tabs",
+        open: Open::Stream(columns::open_tsv),
+        write: Some(columns::write_tsv),
+    },
+    FormatInfo {
+        format: Format::AnnifTsv,
+        name: "annif-tsv",
+        endings: &["tsv", "txt"],
+        description: "Annif short text: text TAB <uri> <uri> …",
+        open: Open::Stream(annif_tsv::open),
+        write: Some(annif_tsv::write),
+    },
+    FormatInfo {
+        format: Format::AnnifFulltext,
+        name: "annif-fulltext",
+        endings: &[],
+        description: "Annif full text: a folder of x.txt with x.tsv (<uri> TAB name) or x.key (a label per line)",
+        open: Open::Folder(annif_fulltext::open),
+        write: None,
+    },
+    FormatInfo {
+        format: Format::Libmultilabel,
+        name: "libmultilabel",
+        endings: &["txt", "tsv"],
+        description: "LibMultiLabel: id TAB label label … TAB text, or label label … TAB text",
+        open: Open::Stream(libmultilabel::open),
+        write: Some(libmultilabel::write),
+    },
+    FormatInfo {
+        format: Format::Fasttext,
+        name: "fasttext",
+        endings: &["txt", "ft"],
+        description: "fastText: __label__a __label__b text",
+        open: Open::Stream(fasttext::open),
+        write: Some(fasttext::write),
+    },
+    FormatInfo {
+        format: Format::Hiagm,
+        name: "hiagm",
+        endings: &["json", "jsonl"],
+        description: r#"HiAGM or NeuralClassifier JSON lines: {"token": […], "label": […]}, or doc_token and doc_label"#,
+        open: Open::Stream(hiagm::open),
+        write: Some(hiagm::write),
+    },
+    FormatInfo {
+        format: Format::Eurlex57k,
+        name: "eurlex57k",
+        endings: &[],
+        description: "EURLEX57K: a folder of JSON files with header, recitals, main_body, attachments, concepts",
+        open: Open::Folder(eurlex57k::open),
+        write: None,
+    },
+    FormatInfo {
+        format: Format::Xmc,
+        name: "xmc",
+        endings: &["txt", "xmc"],
+        description: "extreme classification repository: `documents features labels`, then 3,17 12:0.5 40:1",
+        open: Open::Stream(sparse::open_xmc),
+        write: Some(sparse::write_xmc),
+    },
+    FormatInfo {
+        format: Format::Libsvm,
+        name: "libsvm",
+        endings: &["svm", "libsvm", "txt"],
+        description: "libsvm with several labels: 3,17 12:0.5 40:1; numbers as they are",
+        open: Open::Stream(sparse::open_libsvm),
+        write: Some(sparse::write_libsvm),
+    },
+    FormatInfo {
+        format: Format::Text,
+        name: "text",
+        endings: &["txt"],
+        description: "plain text: one document per line, without labels",
+        open: Open::Stream(plain::open),
+        write: None,
+    },
+];
+
+impl Format {
+    /// The format's row in [`FORMATS`].
+    #[must_use]
+    pub fn info(self) -> &'static FormatInfo {
+        &FORMATS[self as usize]
+    }
+
+    /// The format of a file or folder, by its ending and then by its first line.
+    pub fn sniff(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return sniff::folder(path);
+        }
+        let mut stream = files::open(path)?;
+        let start = sniff::peek(&mut stream).map_err(Error::io("read", path))?;
+        Ok(sniff::content(path, &start))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.info().name)
+    }
+}
+
+/// A name that is in no row of [`FORMATS`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format `{0}`; the formats are {names}", names = names())]
+pub struct UnknownFormat(String);
+
+fn names() -> String {
+    FORMATS.iter().map(|info| info.name).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let found = FORMATS.iter().find(|info| info.name == name);
+        found.map(|info| info.format).ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}

@@ -1,0 +1,155 @@
+//! Vocabularies that people use, if they are at hand.
+#![expect(clippy::print_stdout, clippy::panic, reason = "the functions below are parts of tests")]
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use cladist_core::taxonomy::{self, Format, IdStyle, ReadOptions, Taxonomy, Warning};
+
+/// A file or folder of the shared data, or nothing if this machine does not have it.
+fn data(name: &str) -> Option<PathBuf> {
+    let shared = std::env::var_os("CLADIST_SHARED").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
+        PathBuf::from,
+    );
+    let path = shared.join("data").join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    println!("skipped: {name} not found");
+    None
+}
+
+fn load(path: &Path, options: &ReadOptions) -> (Taxonomy, Vec<Warning>) {
+    let started = Instant::now();
+    let loaded = taxonomy::read(path, options).unwrap_or_else(|error| panic!("{error}"));
+    println!("{} in {:?}: {:?}", path.display(), started.elapsed(), loaded.taxonomy.stats());
+    for warning in &loaded.warnings {
+        println!("  {warning}");
+    }
+    (loaded.taxonomy, loaded.warnings)
+}
+
+/// Labels, roots, levels, labels with several parents.
+fn shape(taxonomy: &Taxonomy) -> (usize, usize, usize, usize) {
+    let stats = taxonomy.stats();
+    (stats.labels, stats.roots, taxonomy.n_levels(), stats.multi_parent_labels)
+}
+
+fn parents<'a>(taxonomy: &'a Taxonomy, id: &str) -> Vec<&'a str> {
+    let label = taxonomy.get(id).unwrap_or_else(|| panic!("{id} is missing"));
+    taxonomy.parents(label).iter().map(|&parent| taxonomy.id(parent)).collect()
+}
+
+#[test]
+fn the_taxonomies_of_wos_rcv1_and_nyt_have_their_known_shapes() {
+    for (name, labels, roots) in
+        [("wos.taxnomy", 141, 7), ("rcv1.taxonomy", 103, 4), ("nyt.taxonomy", 166, 4)]
+    {
+        let Some(path) = data(&format!("taxonomies/{name}")) else { continue };
+        let (taxonomy, warnings) = load(&path, &ReadOptions::default());
+        assert_eq!((taxonomy.n_labels(), taxonomy.roots().len()), (labels, roots), "{name}");
+        assert!(taxonomy.is_tree() && warnings.is_empty());
+    }
+}
+
+#[test]
+fn eurovoc_is_a_dag_under_21_domains() {
+    let Some(path) = data("taxonomies/eurovoc-2021-06.tsv") else { return };
+    let (taxonomy, warnings) = load(&path, &ReadOptions::default());
+    assert_eq!((taxonomy.n_labels(), taxonomy.roots().len()), (7465, 21));
+    assert_eq!((taxonomy.stats().multi_parent_labels, taxonomy.stats().named), (242, 7465));
+    assert!(warnings.is_empty());
+}
+
+#[test]
+fn arxiv_has_eight_groups_and_a_name_for_everything() {
+    let Some(path) = data("taxonomies/arxiv.tsv") else { return };
+    let (taxonomy, warnings) = load(&path, &ReadOptions::default());
+    assert_eq!(shape(&taxonomy), (183, 8, 3, 0));
+    assert_eq!(taxonomy.stats().named, 183);
+    assert_eq!(parents(&taxonomy, "astro-ph.CO"), ["arch:astro-ph"]);
+    assert!(warnings.is_empty());
+}
+
+#[test]
+fn icd10_is_a_tree_of_47_200_codes() {
+    let Some(path) = data("taxonomies/icd10cm-2026.tsv") else { return };
+    let (taxonomy, _) = load(&path, &ReadOptions::default());
+    assert_eq!((taxonomy.n_labels(), taxonomy.is_tree()), (47_200, true));
+    assert_eq!(parents(&taxonomy, "A01.00"), ["A01.0"]);
+}
+
+#[test]
+fn icd9_has_chapters_sections_categories_and_codes() {
+    let Some(path) = data("taxonomies/icd9cm.tsv") else { return };
+    let (taxonomy, warnings) = load(&path, &ReadOptions::default());
+    assert_eq!((taxonomy.n_labels(), taxonomy.roots().len()), (17_561 + 150 + 19, 19));
+    assert!(taxonomy.is_tree() && warnings.is_empty());
+    assert_eq!(taxonomy.n_levels(), 5);
+    assert_eq!(parents(&taxonomy, "0010"), ["001"]);
+    assert_eq!(parents(&taxonomy, "sec:congenital-anomalies"), ["ch:congenital-anomalies"]);
+}
+
+#[test]
+fn mesh_is_a_dag_of_27_453_descriptors() {
+    let Some(path) = data("taxonomies/mesh2015-tree-numbers.tsv") else { return };
+    let (taxonomy, warnings) = load(&path, &ReadOptions::default());
+    assert_eq!(taxonomy.n_labels(), 27_453);
+    assert!(taxonomy.stats().multi_parent_labels > 5_000);
+    let broken = warnings.iter().find_map(|warning| match warning {
+        Warning::BrokenCycles { count, .. } => Some(*count),
+        _ => None,
+    });
+    assert_eq!(taxonomy.n_edges() + broken.unwrap_or(0), 37_332);
+    let Some(path) = data("taxonomies/mesh2015-terms.tsv") else { return };
+    let (terms, _) = load(&path, &ReadOptions::default());
+    assert_eq!((terms.n_labels(), terms.n_levels()), (27_455, 1));
+}
+
+#[test]
+fn stw_is_read_from_skos_in_two_languages() {
+    let Some(path) = data("taxonomies/stw-skos.ttl") else { return };
+    let options = ReadOptions { id_style: IdStyle::Local, ..ReadOptions::default() };
+    let (english, warnings) = load(&path, &options);
+    assert_eq!(english.name(english.get("10041-1").unwrap()), "Classical economics");
+    assert_eq!(english.stats().named, english.n_labels());
+    assert!(warnings.iter().any(|warning| matches!(warning, Warning::Deprecated { .. })));
+    let (german, _) = load(&path, &ReadOptions { language: "de".into(), ..options });
+    let concept = german.get("10041-1").unwrap();
+    assert_eq!(german.name(concept), "Klassische Ökonomie");
+    assert_eq!(german.label(concept).alternatives.len(), 2);
+    for format in [Format::Json, Format::SkosTurtle] {
+        let mut bytes = Vec::new();
+        taxonomy::write(&english, format, &mut bytes).unwrap();
+        let again = taxonomy::io::parse(&bytes, format, &ReadOptions::default()).unwrap().taxonomy;
+        assert!(again == english, "{format}");
+    }
+}
+
+#[test]
+fn every_corpus_vocabulary_loads() {
+    let Some(folder) = data("") else { return };
+    let mut n = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let corpus = entry.unwrap().path();
+        let at = |name: &str| Some(corpus.join(name)).filter(|path| path.exists());
+        let (hierarchy, names) = (at("hierarchy.tsv"), at("labels.tsv"));
+        if hierarchy.is_none() && names.is_none() {
+            continue;
+        }
+        n += 1;
+        let loaded =
+            taxonomy::read_vocabulary(hierarchy.as_deref(), names.as_deref(), &ReadOptions::default())
+                .unwrap();
+        println!("{}: {:?} {:?}", corpus.display(), shape(&loaded.taxonomy), loaded.warnings);
+        let expected = match corpus.file_name().and_then(|name| name.to_str()) {
+            Some("eurlex-law-1k") => Some((1_482, 33, 7, 43)),
+            Some("tibkat-gnd") => Some((17_261, 17_261, 1, 0)),
+            Some("reuters21578-aptemod") => Some((96, 6, 2, 0)),
+            _ => None,
+        };
+        assert!(expected.is_none_or(|expected| expected == shape(&loaded.taxonomy)), "{}", corpus.display());
+    }
+    assert!(n > 0);
+}

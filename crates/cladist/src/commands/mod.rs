@@ -1,0 +1,12 @@
+//! One file per command.
+
+pub mod compare;
+pub mod completions;
+pub mod data;
+pub mod demo;
+pub mod evaluate;
+pub mod heads;
+pub mod metrics;
+pub mod predict;
+pub mod taxonomy;
+pub mod train;

@@ -1,0 +1,150 @@
+//! Model bundles and run folders on disk: everything `evaluate` and `predict` need, checked before use.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use cladist_core::bundle::{self, BundleError, MANIFEST, Writer};
+use cladist_core::calibrate::Calibration;
+use cladist_core::corpus::{CorpusSource, SplitName};
+use cladist_core::decode::Thresholds;
+use cladist_core::linear::LinearModel;
+use cladist_core::pipeline::Pipeline;
+use cladist_core::taxonomy::io::{from_json, to_json};
+use cladist_core::{Classifier, Error, LabelCounts, Taxonomy};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::config::RunConfig;
+use crate::error::ConfigError;
+use crate::settings::Settings;
+
+const KIND: &str = "model";
+
+/// A trained model, ready to score.
+#[derive(Debug)]
+pub struct Model {
+    /// How it was made.
+    pub config: RunConfig,
+    /// Normalisation, classifier and calibration.
+    pub pipeline: Pipeline,
+    /// The thresholds that were fitted on dev, or those of the settings.
+    pub thresholds: Thresholds,
+    /// Label counts of its training documents.
+    pub counts: LabelCounts,
+    /// What it was trained on.
+    pub training: Training,
+}
+
+/// What a model was trained on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Training {
+    /// Splits that it has seen: no measure of it.
+    pub splits: Vec<SplitName>,
+    /// Whether documents came as features rather than text.
+    pub features: bool,
+}
+
+impl Model {
+    /// The labels it knows.
+    #[must_use]
+    pub fn taxonomy(&self) -> &Taxonomy {
+        self.pipeline.taxonomy()
+    }
+}
+
+/// Writes a bundle; `classifier` writes the files of its own.
+pub fn save(
+    target: &Path,
+    model: &Model,
+    classifier: impl FnOnce(&Writer) -> cladist_core::Result<()>,
+) -> anyhow::Result<()> {
+    let writer = Writer::create(target, KIND)?;
+    writer.write("config.toml", toml::to_string(&model.config)?.as_bytes())?;
+    writer.write("taxonomy.json", &to_json(model.taxonomy()))?;
+    writer.write("calibration.json", &serde_json::to_vec(&model.pipeline.calibration)?)?;
+    writer.write("thresholds.json", &serde_json::to_vec_pretty(&model.thresholds)?)?;
+    writer.write("label_counts.json", &serde_json::to_vec(&model.counts)?)?;
+    writer.write("training.json", &serde_json::to_vec_pretty(&model.training)?)?;
+    classifier(&writer)?;
+    writer.finish()?;
+    Ok(())
+}
+
+fn load(folder: &Path) -> anyhow::Result<Model> {
+    bundle::verify(folder, KIND)?;
+    let config: RunConfig = Settings::read(&folder.join("config.toml"))?.resolve()?;
+    let path = folder.join("taxonomy.json");
+    let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+    let taxonomy = from_json(&bytes)
+        .map_err(|problems| Error::from(BundleError::Content { path, reason: problems.to_string() }))?;
+    let counts: LabelCounts = json(&folder.join("label_counts.json"))?;
+    if counts.counts.len() != taxonomy.n_labels() {
+        let reason = format!("{} counts for {} labels", counts.counts.len(), taxonomy.n_labels());
+        bail!(Error::from(BundleError::Content { path: folder.join("label_counts.json"), reason }));
+    }
+    let calibration: Calibration = json(&folder.join("calibration.json"))?;
+    let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
+    let training: Training = json(&folder.join("training.json"))?;
+    let model = LinearModel::load(folder, taxonomy)?;
+    let pipeline = Pipeline { calibration, ..Pipeline::new(Arc::new(model), config.data.normalise) };
+    Ok(Model { config, pipeline, thresholds, counts, training })
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let refuse = |error: serde_json::Error| {
+        Error::from(BundleError::Content { path: path.to_owned(), reason: error.to_string() })
+    };
+    Ok(serde_json::from_slice(&bytes).map_err(refuse)?)
+}
+
+/// What a run folder remembers of its corpus.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DataCard {
+    /// The files, with whole paths.
+    pub source: CorpusSource,
+    /// BLAKE3 of each file, as it was in training.
+    pub files: std::collections::BTreeMap<String, String>,
+    /// What was counted while reading.
+    pub report: serde_json::Value,
+}
+
+/// A run folder or a bundle on its own.
+#[derive(Debug)]
+pub struct Run {
+    /// The trained model.
+    pub model: Model,
+    /// The run folder; none for a bundle.
+    pub folder: Option<PathBuf>,
+    /// The corpus it was trained on, if known.
+    pub source: Option<CorpusSource>,
+}
+
+/// Opens a run folder or a bundle, checking every file.
+pub fn open(path: &Path) -> anyhow::Result<Run> {
+    let inner = path.join("bundle");
+    if inner.join(MANIFEST).exists() {
+        let model = load(&inner)?;
+        let card = path.join("data.json");
+        let source = if card.exists() {
+            let card: DataCard = json(&card).with_context(|| format!("cannot use `{}`", path.display()))?;
+            Some(card.source)
+        } else {
+            None
+        };
+        return Ok(Run { model, folder: Some(path.to_owned()), source });
+    }
+    if !path.exists() {
+        let text = format!(
+            "`{}` does not exist\nhint: give the folder that `cladist train --out` wrote",
+            path.display()
+        );
+        bail!(ConfigError::NoRun(text));
+    }
+    if !path.is_dir() {
+        bail!(Error::from(BundleError::Foreign { path: path.to_owned(), kind: KIND.to_owned() }));
+    }
+    Ok(Run { model: load(path)?, folder: None, source: None })
+}

@@ -1,0 +1,32 @@
+//! The command line as scripts see it: arguments in, standard output, standard error, files and exit code out.
+
+#[cfg(test)]
+mod bad_corpora;
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod data;
+#[cfg(test)]
+mod data_conversion;
+#[cfg(test)]
+mod decoding;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod documents_in;
+#[cfg(test)]
+mod help;
+#[cfg(test)]
+mod interruption;
+#[cfg(test)]
+mod reproducibility;
+#[cfg(test)]
+mod round_trip;
+#[cfg(test)]
+mod settings;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod taxonomy;
+#[cfg(test)]
+mod taxonomy_problems;
