@@ -115,7 +115,8 @@ mod tests {
                 let g = f64::from(g) * 0.5;
                 *m = beta1 * *m + (1.0 - beta1) * g;
                 *v = beta2 * *v + (1.0 - beta2) * g * g;
-                let (mh, vh) = (*m / (1.0 - beta1.powi(number as i32)), *v / (1.0 - beta2.powi(number as i32)));
+                let (mh, vh) =
+                    (*m / (1.0 - beta1.powi(number as i32)), *v / (1.0 - beta2.powi(number as i32)));
                 *p -= rate * decay * *p + rate * mh / (vh.sqrt() + epsilon);
             }
         }

@@ -27,7 +27,10 @@ impl<'a> Sequences<'a> {
     /// If they do not.
     #[must_use]
     pub fn new(offsets: &'a [usize]) -> Self {
-        assert!(offsets.first() == Some(&0) && offsets.is_sorted(), "sequence offsets must start at 0 and rise");
+        assert!(
+            offsets.first() == Some(&0) && offsets.is_sorted(),
+            "sequence offsets must start at 0 and rise"
+        );
         Self(offsets)
     }
 
@@ -111,7 +114,10 @@ impl Target {
     }
 }
 
-fn tasks(sequences: Sequences<'_>, heads: Heads) -> impl IndexedParallelIterator<Item = (usize, Range<usize>)> {
+fn tasks(
+    sequences: Sequences<'_>,
+    heads: Heads,
+) -> impl IndexedParallelIterator<Item = (usize, Range<usize>)> {
     (0..sequences.len() * heads.n_heads)
         .into_par_iter()
         .with_max_len(4)
@@ -207,7 +213,9 @@ pub fn backward(
             let mut keys_down = std::mem::take(other);
             keys_down.pack(&first[hidden..], length, width, stride);
             let mut packed = Packed::default();
-            for (buffer, len) in [(&mut *scores, BLOCK * columns), (slopes, BLOCK * columns), (dq, BLOCK * width)] {
+            for (buffer, len) in
+                [(&mut *scores, BLOCK * columns), (slopes, BLOCK * columns), (dq, BLOCK * width)]
+            {
                 buffer.resize(len, 0.0);
             }
             for buffer in [&mut *d_keys, d_values] {
@@ -250,8 +258,24 @@ pub fn backward(
                 product_here(slopes, columns, &keys_down, dq, width, Start::Zero);
                 // SAFETY: rows of this sequence, query columns of this head.
                 unsafe { target.put((range.start + row) * stride + head * width, stride, dq, width) };
-                outer_product_here(slopes, (columns, length), queries, (stride, width), rows, d_keys, &mut packed);
-                outer_product_here(scores, (columns, length), d_block, (hidden, width), rows, d_values, &mut packed);
+                outer_product_here(
+                    slopes,
+                    (columns, length),
+                    queries,
+                    (stride, width),
+                    rows,
+                    d_keys,
+                    &mut packed,
+                );
+                outer_product_here(
+                    scores,
+                    (columns, length),
+                    d_block,
+                    (hidden, width),
+                    rows,
+                    d_values,
+                    &mut packed,
+                );
             }
             *other = keys_down;
             // SAFETY: rows of this sequence, key and value columns of this head.

@@ -50,14 +50,16 @@ pub fn forward(tables: Tables<'_>, tokens: &[Token], out: &mut [f32]) -> Saved {
     let mut sums = Buffer::new(out.len());
     let mut moments = vec![Moments::default(); tokens.len()];
     let rows = out.par_chunks_exact_mut(hidden).zip(sums.par_chunks_exact_mut(hidden));
-    rows.zip(moments.par_iter_mut()).zip(tokens).with_min_len(64).for_each(|(((out, sum), moments), token)| {
-        sum.copy_from_slice(row(tables.words, token.word, hidden));
-        add(sum, row(tables.positions, token.position, hidden));
-        if !tables.types.is_empty() {
-            add(sum, row(tables.types, token.kind, hidden));
-        }
-        *moments = normalise(sum, tables.gain, tables.bias, tables.epsilon, out);
-    });
+    rows.zip(moments.par_iter_mut()).zip(tokens).with_min_len(64).for_each(
+        |(((out, sum), moments), token)| {
+            sum.copy_from_slice(row(tables.words, token.word, hidden));
+            add(sum, row(tables.positions, token.position, hidden));
+            if !tables.types.is_empty() {
+                add(sum, row(tables.types, token.kind, hidden));
+            }
+            *moments = normalise(sum, tables.gain, tables.bias, tables.epsilon, out);
+        },
+    );
     Saved { sums, moments }
 }
 
@@ -77,14 +79,27 @@ pub struct Gradients<'a> {
 }
 
 /// Adds the gradients of [`forward`]; tokens are taken in order, so that sums do not depend on threads.
-pub fn backward(tables: Tables<'_>, tokens: &[Token], saved: &Saved, d: &[f32], gradients: &mut Gradients<'_>) {
+pub fn backward(
+    tables: Tables<'_>,
+    tokens: &[Token],
+    saved: &Saved,
+    d: &[f32],
+    gradients: &mut Gradients<'_>,
+) {
     let hidden = tables.gain.len();
     assert_eq!(d.len(), tokens.len() * hidden);
     let mut slope = vec![0.0; hidden];
     for (n, token) in tokens.iter().enumerate() {
         let span = n * hidden..(n + 1) * hidden;
         slope.copy_from_slice(&d[span.clone()]);
-        normalise_backward(&saved.sums[span], saved.moments[n], tables.gain, &mut slope, gradients.gain, gradients.bias);
+        normalise_backward(
+            &saved.sums[span],
+            saved.moments[n],
+            tables.gain,
+            &mut slope,
+            gradients.gain,
+            gradients.bias,
+        );
         add(row_mut(gradients.words, token.word, hidden), &slope);
         add(row_mut(gradients.positions, token.position, hidden), &slope);
         if !tables.types.is_empty() {
@@ -116,12 +131,26 @@ mod tests {
     #[test]
     fn gradients_agree_with_finite_differences() {
         let hidden = 6;
-        let parts = [values(5 * hidden, 1), values(4 * hidden, 2), values(2 * hidden, 3), values(hidden, 4), values(hidden, 5)];
-        let tokens: Vec<Token> =
-            [(0, 0, 0), (3, 1, 0), (3, 2, 1), (4, 3, 1)].map(|(word, position, kind)| Token { word, position, kind }).to_vec();
+        let parts = [
+            values(5 * hidden, 1),
+            values(4 * hidden, 2),
+            values(2 * hidden, 3),
+            values(hidden, 4),
+            values(hidden, 5),
+        ];
+        let tokens: Vec<Token> = [(0, 0, 0), (3, 1, 0), (3, 2, 1), (4, 3, 1)]
+            .map(|(word, position, kind)| Token { word, position, kind })
+            .to_vec();
         let d = values(tokens.len() * hidden, 6);
         let tables = |parts: &[Vec<f32>; 5]| -> (Vec<f32>, Saved) {
-            let tables = Tables { words: &parts[0], positions: &parts[1], types: &parts[2], gain: &parts[3], bias: &parts[4], epsilon: 1e-5 };
+            let tables = Tables {
+                words: &parts[0],
+                positions: &parts[1],
+                types: &parts[2],
+                gain: &parts[3],
+                bias: &parts[4],
+                epsilon: 1e-5,
+            };
             let mut out = vec![0.0; tokens.len() * hidden];
             let saved = forward(tables, &tokens, &mut out);
             (out, saved)
@@ -129,7 +158,14 @@ mod tests {
         let (_, saved) = tables(&parts);
         let mut sums: Vec<Vec<f32>> = parts.iter().map(|part| vec![0.0; part.len()]).collect();
         let [words, positions, types, gain, bias] = &mut sums[..] else { unreachable!() };
-        let view = Tables { words: &parts[0], positions: &parts[1], types: &parts[2], gain: &parts[3], bias: &parts[4], epsilon: 1e-5 };
+        let view = Tables {
+            words: &parts[0],
+            positions: &parts[1],
+            types: &parts[2],
+            gain: &parts[3],
+            bias: &parts[4],
+            epsilon: 1e-5,
+        };
         backward(view, &tokens, &saved, &d, &mut Gradients { words, positions, types, gain, bias });
         let loss = |parts: &[Vec<f32>; 5]| -> f64 {
             tables(parts).0.iter().zip(&d).map(|(y, d)| f64::from(*y) * f64::from(*d)).sum()
@@ -140,7 +176,11 @@ mod tests {
                 up[n][i] += 5e-3;
                 down[n][i] -= 5e-3;
                 let slope = (loss(&up) - loss(&down)) / f64::from(up[n][i] - down[n][i]);
-                assert!((f64::from(sums[n][i]) - slope).abs() < 5e-3 * (1.0 + slope.abs()), "{n} {i}: {} {slope}", sums[n][i]);
+                assert!(
+                    (f64::from(sums[n][i]) - slope).abs() < 5e-3 * (1.0 + slope.abs()),
+                    "{n} {i}: {} {slope}",
+                    sums[n][i]
+                );
             }
         }
     }

@@ -255,7 +255,15 @@ impl Kernel for Rows<'_> {
                     unsafe {
                         let a = a.as_ptr().add(row * a_stride + depth);
                         let c = c.as_mut_ptr().add(row * c_stride + column);
-                        tile_of::<S>(rows, columns, depths, (a, a_stride, 1), b.as_ptr(), (c, c_stride), from);
+                        tile_of::<S>(
+                            rows,
+                            columns,
+                            depths,
+                            (a, a_stride, 1),
+                            b.as_ptr(),
+                            (c, c_stride),
+                            from,
+                        );
                     }
                     row += rows;
                 }
@@ -266,6 +274,7 @@ impl Kernel for Rows<'_> {
 
 /// `c[n][k] += Σ_t y[t][n] · x[t][k]`: the gradient of weights `[out, in]` from the gradient of the output and the
 /// input. Strides are values from token to token.
+#[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
 pub fn outer_product(
     y: &[f32],
     y_stride: usize,

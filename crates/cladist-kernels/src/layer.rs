@@ -73,8 +73,7 @@ pub struct Dropouts {
 
 impl Dropouts {
     /// No dropout anywhere.
-    pub const NONE: Self =
-        Self { attention: Dropout::NONE, hidden1: Dropout::NONE, hidden2: Dropout::NONE };
+    pub const NONE: Self = Self { attention: Dropout::NONE, hidden1: Dropout::NONE, hidden2: Dropout::NONE };
 }
 
 /// A layer's weights in panels for forward; made once per update of the weights.
@@ -110,6 +109,7 @@ pub struct Saved {
 }
 
 /// `x[tokens][hidden]` → `y[tokens][hidden]`. Keeps what backward needs if `keep`.
+#[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
 pub fn forward(
     shape: Shape,
     weights: &Parameters<&[f32]>,
@@ -154,24 +154,47 @@ pub fn forward(
         let sum1 = own_if_empty(sum1, &mut own1, rows * hidden);
         let sum2 = own_if_empty(sum2, &mut own2, rows * hidden);
         let pre = own_if_empty(pre, &mut own3, rows * intermediate);
-        let mut factors = Buffer::new(if dropouts.hidden1.is_active() || dropouts.hidden2.is_active() { hidden } else { 0 });
+        let mut factors = Buffer::new(if dropouts.hidden1.is_active() || dropouts.hidden2.is_active() {
+            hidden
+        } else {
+            0
+        });
         let mut h = Buffer::new(rows * hidden);
 
-        product_here(&context[here.clone()], hidden, &panels.out, sum1, hidden, Start::Bias(weights.out_bias));
-        for row in 0..rows {
+        product_here(
+            &context[here.clone()],
+            hidden,
+            &panels.out,
+            sum1,
+            hidden,
+            Start::Bias(weights.out_bias),
+        );
+        for (row, moments) in moments.iter_mut().enumerate() {
             let span = row * hidden..(row + 1) * hidden;
-            add_residual(dropouts.hidden1, first + row, &mut sum1[span.clone()], &x[here.clone()][span.clone()], &mut factors);
-            moments[row][0] =
+            add_residual(
+                dropouts.hidden1,
+                first + row,
+                &mut sum1[span.clone()],
+                &x[here.clone()][span.clone()],
+                &mut factors,
+            );
+            moments[0] =
                 normalise(&sum1[span.clone()], weights.norm1_gain, weights.norm1_bias, epsilon, &mut h[span]);
         }
         product_here(&h, hidden, &panels.up, pre, intermediate, Start::Bias(weights.up_bias));
         let mut active = Buffer::new(rows * intermediate);
         gelu(pre, &mut active);
         product_here(&active, intermediate, &panels.down, sum2, hidden, Start::Bias(weights.down_bias));
-        for row in 0..rows {
+        for (row, moments) in moments.iter_mut().enumerate() {
             let span = row * hidden..(row + 1) * hidden;
-            add_residual(dropouts.hidden2, first + row, &mut sum2[span.clone()], &h[span.clone()], &mut factors);
-            moments[row][1] =
+            add_residual(
+                dropouts.hidden2,
+                first + row,
+                &mut sum2[span.clone()],
+                &h[span.clone()],
+                &mut factors,
+            );
+            moments[1] =
                 normalise(&sum2[span.clone()], weights.norm2_gain, weights.norm2_bias, epsilon, &mut y[span]);
         }
     });
@@ -179,7 +202,11 @@ pub fn forward(
 }
 
 /// Blocks of a kept buffer, or as many empty ones.
-fn blocks_or_empty(buffer: &mut [f32], width: usize, tokens: usize) -> impl IndexedParallelIterator<Item = &mut [f32]> {
+fn blocks_or_empty(
+    buffer: &mut [f32],
+    width: usize,
+    tokens: usize,
+) -> impl IndexedParallelIterator<Item = &mut [f32]> {
     let n = tokens.div_ceil(BLOCK);
     let mut blocks: Vec<&mut [f32]> = buffer.chunks_mut(BLOCK * width).collect();
     blocks.resize_with(n, Default::default);
@@ -208,6 +235,7 @@ fn add_residual(dropout: Dropout, token: usize, sum: &mut [f32], residual: &[f32
 }
 
 /// The gradient of [`forward`]: `dy` → `dx`, and the gradients of the parameters added to `gradients`.
+#[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
 pub fn backward(
     shape: Shape,
     weights: &Parameters<&[f32]>,
@@ -267,8 +295,21 @@ pub fn backward(
                 let span = row * hidden..(row + 1) * hidden;
                 let at = (first + row) * hidden;
                 let sum2 = &sum2[at..at + hidden];
-                normalise_backward(sum2, moments[first + row][1], weights.norm2_gain, &mut dx[span.clone()], gain2, bias2);
-                through_dropout(dropouts.hidden2, first + row, &dx[span.clone()], &mut d_down[span], &mut factors);
+                normalise_backward(
+                    sum2,
+                    moments[first + row][1],
+                    weights.norm2_gain,
+                    &mut dx[span.clone()],
+                    gain2,
+                    bias2,
+                );
+                through_dropout(
+                    dropouts.hidden2,
+                    first + row,
+                    &dx[span.clone()],
+                    &mut d_down[span],
+                    &mut factors,
+                );
             }
             column_sums(d_down, b_down);
             product_here(d_down, hidden, &down, d_pre, intermediate, Start::Zero);
@@ -288,7 +329,13 @@ pub fn backward(
                     *h = (x - moments.mean) * moments.rstd * gain + bias;
                 }
                 normalise_backward(sum1, moments, weights.norm1_gain, &mut dx[span.clone()], gain1, bias1);
-                through_dropout(dropouts.hidden1, first + row, &dx[span.clone()], &mut d_out[span], &mut factors);
+                through_dropout(
+                    dropouts.hidden1,
+                    first + row,
+                    &dx[span.clone()],
+                    &mut d_out[span],
+                    &mut factors,
+                );
             }
             column_sums(d_out, b_out);
             product_here(d_out, hidden, &out, d_context, hidden, Start::Zero);
@@ -309,12 +356,30 @@ pub fn backward(
         }
         add(gradients.up_bias, wide);
     }
-    outer_product(&d_down, hidden, hidden, &active, intermediate, intermediate, tokens, gradients.down_weight);
+    outer_product(
+        &d_down,
+        hidden,
+        hidden,
+        &active,
+        intermediate,
+        intermediate,
+        tokens,
+        gradients.down_weight,
+    );
     outer_product(&d_pre, intermediate, intermediate, &h, hidden, hidden, tokens, gradients.up_weight);
     outer_product(&d_out, hidden, hidden, &context, hidden, hidden, tokens, gradients.out_weight);
 
     let mut d_qkv = Buffer::new(tokens * 3 * hidden);
-    attention::backward(&qkv, sequences, heads, dropouts.attention, &context, &normaliser, &d_context, &mut d_qkv);
+    attention::backward(
+        &qkv,
+        sequences,
+        heads,
+        dropouts.attention,
+        &context,
+        &normaliser,
+        &d_context,
+        &mut d_qkv,
+    );
     let mut down_qkv = Packed::default();
     down_qkv.pack_parallel(weights.qkv_weight, 3 * hidden, hidden, hidden);
     product(&d_qkv, 3 * hidden, &down_qkv, dx, Start::Output, |_, _| {});
@@ -417,10 +482,23 @@ mod tests {
             let mut gradients: Vec<Vec<f32>> = sizes().iter().map(|&len| vec![0.0; len]).collect();
             let mut dx = vec![0.0; x.len()];
             let mut places = parameters(gradients.iter_mut().map(Vec::as_mut_slice).collect());
-            backward(SHAPE, &weights, &x, Sequences::new(&OFFSETS), dropouts, saved, &d, &mut dx, &mut places);
+            backward(
+                SHAPE,
+                &weights,
+                &x,
+                Sequences::new(&OFFSETS),
+                dropouts,
+                saved,
+                &d,
+                &mut dx,
+                &mut places,
+            );
             let h = 4e-3;
             let check = |name: &str, i: usize, got: f32, slope: f64| {
-                assert!((f64::from(got) - slope).abs() < 2e-2 * (1.0 + slope.abs()), "{name}[{i}]: {got} {slope}");
+                assert!(
+                    (f64::from(got) - slope).abs() < 2e-2 * (1.0 + slope.abs()),
+                    "{name}[{i}]: {got} {slope}"
+                );
             };
             for i in (0..x.len()).step_by(53) {
                 let (mut up, mut down) = (x.clone(), x.clone());
@@ -452,7 +530,16 @@ mod tests {
         panels.pack(SHAPE, &weights);
         let mut alone = vec![0.0; 61 * 16];
         let offsets = [0, 61];
-        forward(SHAPE, &weights, &panels, &x[3 * 16..64 * 16], Sequences::new(&offsets), Dropouts::NONE, &mut alone, false);
+        forward(
+            SHAPE,
+            &weights,
+            &panels,
+            &x[3 * 16..64 * 16],
+            Sequences::new(&offsets),
+            Dropouts::NONE,
+            &mut alone,
+            false,
+        );
         assert_eq!(alone, together[3 * 16..64 * 16]);
     }
 }

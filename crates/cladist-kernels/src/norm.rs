@@ -154,7 +154,8 @@ mod tests {
                 down[i] -= h;
                 (f(&up) - f(&down)) / f64::from(2.0 * h)
             };
-            let close = |a: f32, b: f64| assert!((f64::from(a) - b).abs() < 2e-3 * (1.0 + b.abs()), "{i}: {a} {b}");
+            let close =
+                |a: f32, b: f64| assert!((f64::from(a) - b).abs() < 2e-3 * (1.0 + b.abs()), "{i}: {a} {b}");
             close(dx[i], slope(&x, &|x| loss(x, &gain, &bias)));
             close(dgain[i], slope(&gain, &|gain| loss(&x, gain, &bias)));
             close(dbias[i], slope(&bias, &|bias| loss(&x, &gain, bias)));
