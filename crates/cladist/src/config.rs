@@ -175,10 +175,10 @@ impl RunConfig {
 pub fn corpus_settings(settings: &mut Settings, args: &CorpusArgs) -> anyhow::Result<()> {
     for (key, value) in [
         ("data.format", &args.corpus_format),
-        ("data.labels_field", &args.labels_field),
-        ("data.text_field", &args.text_field),
-        ("data.id_field", &args.id_field),
-        ("data.drop_field", &args.drop_field),
+        ("data.labels_field", &args.fields.labels_field),
+        ("data.text_field", &args.fields.text_field),
+        ("data.id_field", &args.fields.id_field),
+        ("data.drop_field", &args.fields.drop_field),
         ("data.language", &args.language),
     ] {
         if let Some(value) = value {

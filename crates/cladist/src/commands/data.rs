@@ -162,7 +162,7 @@ fn split(args: &DataSplitArgs, session: &Session) -> anyhow::Result<()> {
         )));
     }
     let format = args.corpus_format.as_deref().map(format).transpose()?;
-    let mut reader = Reader::open(&args.input, format, &ReadOptions::default())?;
+    let mut reader = Reader::open(&args.input, format, &args.fields.read_options())?;
     let mut documents = Vec::new();
     while let Some(document) = reader.next_document(&mut cladist_core::readers::BadLines::Stop)? {
         session.cancel.check()?;
@@ -229,17 +229,12 @@ fn convert(args: &DataConvertArgs, session: &Session) -> anyhow::Result<()> {
         drop_punctuation: args.drop_punctuation,
         drop_stopwords: args.drop_stopwords,
     };
-    let options = ReadOptions {
-        labels_field: args.labels_field.clone(),
-        text_field: args.text_field.clone(),
-        drop_field: args.drop_field.clone(),
-        ..ReadOptions::default()
-    };
-    let mut rejects = Rejects::new(Path::new("rejects.jsonl"));
+    let options = args.fields.read_options();
+    let mut rejects = Rejects::new(&args.bad_lines.path());
     // The header of an xmc file counts the documents, so they are read twice.
     let mut shape = Shape::default();
     if to == Format::Xmc {
-        each(args, from, &options, &mut Rejects::new(Path::new("rejects.jsonl")), session, |document| {
+        each(args, from, &options, &mut Rejects::new(&args.bad_lines.path()), session, |document| {
             shape.add(&document);
             Ok(())
         })?;
@@ -307,7 +302,7 @@ fn each(
     let job = session.job();
     job.progress.stage("convert", 0);
     let mut reader = Reader::open(&args.input, from, options)?;
-    with_bad_lines(args.skip_bad, rejects, |bad| {
+    with_bad_lines(args.bad_lines.skip_bad, rejects, |bad| {
         while let Some(document) = reader.next_document(bad)? {
             job.cancel.check()?;
             job.progress.advance(1);

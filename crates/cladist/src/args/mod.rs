@@ -1,0 +1,271 @@
+//! The command line as typed. Commands turn it into checked configuration.
+
+mod corpus;
+mod data;
+mod taxonomy;
+
+pub use corpus::{BadLineArgs, CorpusArgs, DecodeArgs, FieldArgs, PathsArg};
+pub use data::{DataCheckArgs, DataCommand, DataConvertArgs, DataSplitArgs, DataStatsArgs};
+pub use taxonomy::{TaxonomyCommand, TaxonomyReadArgs};
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Assign documents to labels of large hierarchical vocabularies.
+#[derive(Debug, Parser)]
+#[command(name = "cladist", version, about, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Start with `cladist demo`, then `cladist train --corpus DIR --head svm --out RUN`.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Flags of every command.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// Flags of every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Worker threads [default: one per core]
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train a model on a corpus and write a run folder
+    Train(TrainArgs),
+    /// Score a split and report the metrics of the literature
+    #[command(visible_alias = "eval")]
+    Evaluate(EvaluateArgs),
+    /// Label documents
+    #[command(visible_alias = "suggest")]
+    Predict(PredictArgs),
+    /// Test whether two runs differ on the same documents
+    Compare(CompareArgs),
+    /// Look at, check, split and convert corpora
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Look at, check, convert and compare taxonomies
+    #[command(subcommand)]
+    Taxonomy(TaxonomyCommand),
+    /// Train, evaluate and predict on the built-in corpus, in under a minute
+    Demo(DemoArgs),
+    /// List the heads that `train --head` accepts
+    Heads(JsonArgs),
+    /// List every metric with its definition
+    Metrics(JsonArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Only `--json`.
+#[derive(Debug, Args)]
+pub struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `cladist train`.
+#[derive(Debug, Args)]
+#[command(override_usage = "cladist train --corpus <DIR> --out <RUN> [OPTIONS]")]
+pub struct TrainArgs {
+    /// The corpus.
+    #[command(flatten)]
+    pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
+    /// What to train (see `cladist heads`) [default: svm]
+    #[arg(long, value_name = "NAME")]
+    pub head: Option<String>,
+    /// Run folder to write
+    #[arg(long, value_name = "RUN", required_unless_present = "print_config")]
+    pub out: Option<PathBuf>,
+    /// TOML file with settings
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One setting, such as `train.seed=7`; wins over --config
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Fit decision thresholds on dev for this F1
+    #[arg(long, value_name = "F1", num_args = 0..=1, default_missing_value = "micro")]
+    pub fit_thresholds: Option<FitThresholds>,
+    /// Hold out this share of train as dev when the corpus has none
+    #[arg(long, value_name = "SHARE")]
+    pub dev: Option<f64>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Replace the run folder if it exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Print the resolved settings and stop
+    #[arg(long)]
+    pub print_config: bool,
+    /// Print a JSON summary
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What thresholds are fitted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FitThresholds {
+    /// Thresholds for the best micro-F1 (the default)
+    Micro,
+    /// Thresholds for the best macro-F1
+    Macro,
+    /// None: decide at `decode.threshold`, 0.5 if not set
+    None,
+}
+
+/// `cladist evaluate`.
+#[derive(Debug, Args)]
+pub struct EvaluateArgs {
+    /// Run folder or bundle
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// The corpus; a run folder remembers its own.
+    #[command(flatten)]
+    pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
+    /// Which split
+    #[arg(long, default_value = "test", value_name = "NAME")]
+    pub split: String,
+    /// How scores become label sets.
+    #[command(flatten)]
+    pub decode: DecodeArgs,
+    /// Labels that macro averages run over: `seen` in training or here, `all`, or `gold` here
+    #[arg(long, value_name = "WHICH")]
+    pub macro_over: Option<String>,
+    /// Propensity of PSP@k: `standard`, `wiki-500k`, `amazon-670k`, or numbers `A,B`
+    #[arg(long, value_name = "A,B")]
+    pub propensity: Option<String>,
+    /// Bootstrap confidence intervals from this many resamples
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1000")]
+    pub bootstrap: Option<usize>,
+    /// Write a table of all labels here
+    #[arg(long, value_name = "FILE")]
+    pub per_label: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `cladist predict`.
+#[derive(Debug, Clone, Args)]
+pub struct PredictArgs {
+    /// Run folder or bundle
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Files to label; `-` or none reads standard input
+    #[arg(value_name = "FILES")]
+    pub files: Vec<PathBuf>,
+    /// How scores become label sets.
+    #[command(flatten)]
+    pub decode: DecodeArgs,
+    /// Output format
+    #[arg(long, default_value = "jsonl", value_name = "FORMAT")]
+    pub format: PredictFormat,
+    /// Input format [default: by file ending, then by the first character]
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<InputFormat>,
+    /// JSON field with the text
+    #[arg(long, value_name = "NAME")]
+    pub text_field: Option<String>,
+    /// Set bad lines aside instead of stopping at the first
+    #[arg(long)]
+    pub skip_bad: bool,
+    /// Where --skip-bad sets them aside
+    #[arg(long, value_name = "FILE", default_value = "rejects.jsonl")]
+    pub rejects: PathBuf,
+    /// Write here instead of standard output; the file appears when it is whole
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What `predict` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PredictFormat {
+    /// One object a document: id and labels, best first
+    Jsonl,
+    /// One line a label: document, label, name, score, level
+    Tsv,
+}
+
+/// What `predict` reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// One object a line, with `text` and perhaps `id`
+    Jsonl,
+    /// One `id TAB text` a line
+    Tsv,
+    /// One document a line
+    Text,
+    /// The whole file is one document
+    Document,
+    /// Columns `text` and perhaps `id`, with a header
+    Csv,
+    /// Features: `documents features labels`, then one document a line
+    Xmc,
+    /// Features: one document a line
+    Libsvm,
+}
+
+/// `cladist compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The first run folder or bundle
+    #[arg(value_name = "RUN_A")]
+    pub a: PathBuf,
+    /// The second, whose gain over the first is tested
+    #[arg(value_name = "RUN_B")]
+    pub b: PathBuf,
+    /// The corpus; a run folder remembers its own.
+    #[command(flatten)]
+    pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
+    /// Which split
+    #[arg(long, default_value = "test", value_name = "NAME")]
+    pub split: String,
+    /// Resamples of the tests
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub resamples: usize,
+    /// Seed of the resamples
+    #[arg(long, default_value_t = 42, value_name = "N")]
+    pub seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `cladist demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Run folder to write
+    #[arg(long, default_value = "runs/demo", value_name = "RUN")]
+    pub out: PathBuf,
+    /// Head to train
+    #[arg(long, default_value = "svm", value_name = "NAME")]
+    pub head: String,
+    /// Seed of corpus and training
+    #[arg(long, default_value_t = 42, value_name = "N")]
+    pub seed: u64,
+    /// Only write the corpus folder here, and stop
+    #[arg(long, value_name = "DIR")]
+    pub corpus_only: Option<PathBuf>,
+}
