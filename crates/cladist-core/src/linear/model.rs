@@ -184,7 +184,7 @@ impl Classifier for LinearModel {
         let LinearConfig { loss, beam, .. } = self.recipe.linear;
         let scoring = Scoring { head: self.recipe.head, loss, beam };
         let chunk = documents.len().div_ceil(4 * rayon::current_num_threads()).clamp(1, CHUNK);
-        let rows: Vec<Vec<Vec<(LabelId, f32)>>> = documents
+        let chunks: Vec<Scores> = documents
             .par_chunks(chunk)
             .map(|documents| {
                 request.job.cancel.check()?;
@@ -195,12 +195,16 @@ impl Classifier for LinearModel {
                     keep_top(&mut row, top_k);
                     row
                 });
-                let scored = scored.collect();
+                let scores = Scores::from_rows(scored);
                 request.job.progress.advance(documents.len() as u64);
-                Ok(scored)
+                Ok(scores)
             })
             .collect::<Result<_>>()?;
-        Ok(Scores::from_rows(rows.into_iter().flatten()))
+        let mut scores = Scores::new();
+        for chunk in chunks {
+            scores.append(chunk);
+        }
+        Ok(scores)
     }
 }
 
