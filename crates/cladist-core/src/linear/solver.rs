@@ -21,6 +21,9 @@ use super::seed_of;
 use crate::error::Result;
 use crate::job::Job;
 
+/// Shrunken rows come back after this many passes, converged or not.
+const REOPEN_EVERY: usize = 32;
+
 /// How to solve.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
@@ -163,7 +166,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
         let mut limit = [f32::INFINITY; N];
         // Classifiers that visit every row in the coming pass.
         let mut whole = self.live;
-        for _ in 0..self.settings.epochs {
+        for pass in 1..=self.settings.epochs {
             job.cancel.check()?;
             self.order[..self.n_active].shuffle(rng);
             let span = match self.settings.loss {
@@ -187,6 +190,11 @@ impl<'a, const N: usize> Lanes<'a, N> {
                 } else {
                     *limit = if span.high[lane] <= 0.0 { f32::INFINITY } else { span.high[lane] };
                 }
+            }
+            // A criterion below what single precision can reach must not keep rows shut for ever.
+            if pass % REOPEN_EVERY == 0 {
+                reopened = self.live;
+                limit = [f32::INFINITY; N];
             }
             if reopened != 0 {
                 for open in &mut self.open {

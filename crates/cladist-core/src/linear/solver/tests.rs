@@ -136,9 +136,7 @@ proptest! {
         let loose = train(&rows, &lists, &Settings { epsilon: 0.01, epochs: 100, ..settings });
         for ((exact, loose), positive) in exact.iter().zip(&loose).zip(&positives) {
             let (least, close) = (primal(&rows, positive, exact, c), primal(&rows, positive, loose, c));
-            // Hundreds of passes in f32 let the weights drift from their dual: neither is exact to the last digit.
-            let tolerance = 0.05 * least + 0.01;
-            prop_assert!((close - least).abs() <= tolerance, "{} {}", close, least);
+            prop_assert!(close >= least - 1e-4 && close <= 1.05 * least + 0.01, "{} {}", close, least);
         }
     }
 }
