@@ -1,0 +1,1 @@
+//! Tokenising, truncation, windows and batches.
