@@ -17,6 +17,18 @@ pub enum Error {
         /// What is wrong with it, and what would help.
         problem: String,
     },
+    /// Another process trains in the same folder.
+    #[error(
+        "another training is at work in `{}`{}\nhint: wait for it to end, or choose another folder",
+        folder.display(),
+        process.map(|id| format!(": process {id}")).unwrap_or_default()
+    )]
+    Busy {
+        /// The run folder.
+        folder: PathBuf,
+        /// The process, where the lock file tells.
+        process: Option<u32>,
+    },
 }
 
 impl Error {
@@ -26,6 +38,7 @@ impl Error {
         match self {
             Self::Core(error) => error.exit_code(),
             Self::Encoder { .. } => 65,
+            Self::Busy { .. } => 75,
         }
     }
 }
