@@ -2,9 +2,10 @@
 
     python3 parity/minilm.py FOLDER
 
-Writes `crates/cladist-nn/tests/golden/minilm.safetensors`. The sentences are in its metadata under `0`, `1`, ….
+Writes `crates/cladist-nn/tests/golden/minilm.safetensors`. The sentences are in its metadata: `sentences`, a JSON list.
 """
 
+import json
 import os
 import sys
 
@@ -45,7 +46,7 @@ def main():
     mean = (out.last_hidden_state * mask[..., None]).sum(1) / lengths[:, None]
     golden["embedding"] = torch.nn.functional.normalize(mean)  # mean of token states, length 1
     path = os.path.join(tiny.GOLDEN, "minilm.safetensors")
-    save_file(golden, path, metadata={str(i): sentence for i, sentence in enumerate(SENTENCES)})
+    save_file(golden, path, metadata={"sentences": json.dumps(SENTENCES)})
     print(f"lengths {lengths.tolist()}, {os.path.getsize(path) // 1024} KB")
 
 

@@ -9,6 +9,8 @@ import os
 import torch
 from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel, RobertaConfig, RobertaModel
 
+torch.set_num_threads(1)  # sums in one order, so that a second run writes the same bytes
+
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "crates", "cladist-nn", "tests", "golden")
 VOCAB, HIDDEN, HEADS, LAYERS, INTERMEDIATE, POSITIONS = 120, 32, 4, 3, 64, 40
 SHAPE = {
