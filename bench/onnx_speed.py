@@ -61,7 +61,7 @@ def optimised(source, target, heads, hidden):
 
 def main():
     options = torch_speed.arguments(__doc__, modes=("int8", "f32"))
-    malloc = torch_speed.choose_malloc(options.malloc)
+    torch_speed.under_malloc(options.malloc)
     os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
     import numpy
     import onnxruntime
@@ -94,7 +94,7 @@ def main():
         clock.lap()
     torch_speed.report(
         timed, clock,
-        engine=f"onnxruntime {onnxruntime.__version__}", mode=options.mode, threads=options.threads, malloc=malloc,
+        engine=f"onnxruntime {onnxruntime.__version__}", mode=options.mode, threads=options.threads, malloc=options.malloc,
         mean_score=round(float(scores.mean()), 6),
     )
 

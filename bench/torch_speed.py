@@ -1,15 +1,17 @@
 """Times PyTorch + transformers on batches that Cladist dumped; prints one JSON object.
 
     python3 bench/torch_speed.py BATCHES (--model FOLDER | --random-shape LAYERS,HIDDEN,HEADS,INTERMEDIATE)
-        --mode train|infer --labels N [--threads 2] [--warmup 2] [--repeat 1] [--malloc best|default]
+        --mode train|infer --labels N [--threads 2] [--warmup 2] [--repeat 1] [--malloc best|keep|default|LIBRARY]
 
 BATCHES has one JSON object per line and per batch: `{"ids": [[101, …, 102], …], "labels": [[3, 17], …]}`, token ids
 without padding. Each batch is padded to its own longest document. f32, SDPA attention, flat head: pooler, dropout 0.1,
 linear; binary cross-entropy with logits; AdamW and gradients clipped to 1. Training uses constant learning rates.
 
 `--warmup` batches run untimed first (from the start of the file, around again if it is short), then the whole file
-`--repeat` times. `--malloc best` starts the process again under tcmalloc or jemalloc when one is found (CLADIST_MALLOC
-names another library), and otherwise tells glibc to keep freed memory. Needs parity/requirements.txt.
+`--repeat` times. `--malloc`: glibc as it comes (`default`), told to keep freed memory (`keep`), a library to preload
+(a path), or `best`: everything is measured under each of these, with tcmalloc and jemalloc where they are installed,
+and the fastest is printed, with all rates under `tried`. Peak memory includes what importing torch takes, given as
+`import_rss_mb`: hundreds of megabytes for a build with CUDA. Needs parity/requirements.txt.
 """
 
 import argparse
@@ -17,11 +19,12 @@ import glob
 import json
 import os
 import resource
+import subprocess
 import sys
 import time
 
 KEEP = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "-1", "MALLOC_TOP_PAD_": "67108864"}
-LIBRARIES = ["/usr/lib/*/libtcmalloc_minimal.so.4", "/usr/lib/*/libtcmalloc.so.4", "/usr/lib/*/libjemalloc.so.2"]
+LIBRARIES = ["/usr/lib/*/libtcmalloc_minimal.so.4", "/usr/lib/*/libjemalloc.so.2"]
 
 
 def arguments(description=__doc__, modes=("train", "infer")):
@@ -38,7 +41,7 @@ def arguments(description=__doc__, modes=("train", "infer")):
     parser.add_argument("--dropout", type=float, default=0.1, help="of the head; the encoder's own is set to the same")
     parser.add_argument("--lr", type=float, nargs=2, default=[2e-4, 2e-3], help="encoder, output")
     parser.add_argument("--optimiser", choices=["fused", "foreach", "loop"], default="fused")
-    parser.add_argument("--malloc", choices=["best", "keep", "default"], default="best")
+    parser.add_argument("--malloc", default="keep", help="default, keep, best, or a library to preload")
     parser.add_argument("--save", help="onnx_speed.py: where the exported model is kept")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -47,21 +50,37 @@ def arguments(description=__doc__, modes=("train", "infer")):
     return options
 
 
-def choose_malloc(choice):
-    """Starts this process again with the allocator's settings, which are only read at the start."""
-    if "CLADIST_MALLOC_IS" in os.environ:
-        return os.environ["CLADIST_MALLOC_IS"]
-    found = [path for pattern in LIBRARIES for path in glob.glob(pattern)]
-    library = os.environ.get("CLADIST_MALLOC") or (found[0] if found else None)
-    if choice == "default":
-        return "glibc"
-    if choice == "best" and library:
-        more = {"LD_PRELOAD": library, "CLADIST_MALLOC_IS": os.path.basename(library)}
-        more["TCMALLOC_RELEASE_RATE"] = "0"
-        more["MALLOC_CONF"] = "dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshold:0"
-    else:
-        more = {**KEEP, "CLADIST_MALLOC_IS": "glibc, keeping freed memory"}
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **more})
+def settings_of(malloc):
+    """Environment of an allocator: `default` and `keep` are glibc's, anything else is a library to preload."""
+    if malloc == "default":
+        return {}
+    if malloc == "keep":
+        return KEEP
+    return {
+        "LD_PRELOAD": malloc, "TCMALLOC_RELEASE_RATE": "0",
+        "MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshold:0",
+    }
+
+
+def under_malloc(malloc):
+    """Returns in a process that has the allocator asked for: settings are read only when a process starts.
+
+    `best` measures in a child process per allocator and prints the fastest one's object.
+    """
+    if os.environ.get("CLADIST_MALLOC_SET") == malloc:
+        return
+    if malloc != "best":
+        environment = {**os.environ, **settings_of(malloc), "CLADIST_MALLOC_SET": malloc}
+        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+    libraries = sorted(path for pattern in LIBRARIES for path in glob.glob(pattern))
+    runs = []
+    for choice in ["default", "keep", *libraries]:
+        # The last `--malloc` of a command line is the one that counts.
+        command = [sys.executable, *sys.argv, "--malloc", choice]
+        runs.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+    best = max(runs, key=lambda run: run["docs_per_second"])
+    print(json.dumps({**best, "tried": {run["malloc"]: run["docs_per_second"] for run in runs}}))
+    sys.exit()
 
 
 def read_batches(path, limit=None):
@@ -114,6 +133,10 @@ def schedule(batches, warmup, repeat):
     return [batches[i % len(batches)] for i in range(warmup)], batches * repeat
 
 
+def peak_rss_mb():
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+
+
 class Clock:
     """Wall and processor seconds of the timed batches."""
 
@@ -137,7 +160,7 @@ def report(timed, clock, **more):
         "documents": documents, "tokens": tokens, "padded_tokens": padded, "seconds": round(seconds, 4),
         "docs_per_second": round(documents / seconds, 3), "tokens_per_second": round(tokens / seconds, 1),
         "median_step_seconds": round(laps[len(laps) // 2], 5), "cpu_seconds": round(processor, 3),
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_rss_mb": peak_rss_mb(),
     }))
 
 
@@ -156,11 +179,14 @@ def optimiser_of(encoder, output, options):
 
 def main():
     options = arguments()
-    malloc = choose_malloc(options.malloc)
+    under_malloc(options.malloc)
     # Read by OpenMP and MKL when torch is imported.
     os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
     import torch
 
+    import transformers.models.bert.modeling_bert  # noqa: F401, counted as import
+
+    imported = peak_rss_mb()
     torch.set_num_threads(options.threads)
     encoder, output = build(options)
     training = options.mode == "train"
@@ -194,9 +220,10 @@ def main():
         clock.lap()
     report(
         timed, clock,
-        engine=f"torch {torch.__version__}", mode=options.mode, threads=options.threads, malloc=malloc,
+        engine=f"torch {torch.__version__}", mode=options.mode, threads=options.threads, malloc=options.malloc,
         attention=encoder.config._attn_implementation, optimiser=options.optimiser if training else None,
-        losses=losses[len(untimed):], mean_score=None if training else round(scores.mean().item(), 6),
+        import_rss_mb=imported, losses=losses[len(untimed):],
+        mean_score=None if training else round(scores.mean().item(), 6),
     )
 
 

@@ -93,7 +93,8 @@ def write(name, keep=lambda key: True, **how):
     for key in ["rate", "loss", "gradient_norm"]:
         print(f"  {key}", " ".join(f"{value:.5f}" for value in golden[key].tolist()))
     for kind in ["gradient.", "final."]:
-        apart = {key: (golden[key].double() - exact[key].double()).abs().max().item() for key in golden if key.startswith(kind)}
+        names = [key for key in golden if key.startswith(kind)]
+        apart = {key: (golden[key].double() - exact[key].double()).abs().max().item() for key in names}
         rest = [value for key, value in apart.items() if "key.bias" not in key]
         keys = [value for key, value in apart.items() if "key.bias" in key]
         print(f"  {kind}* f32 from f64: key biases {max(keys):.1e}, all others {max(rest):.1e}")
