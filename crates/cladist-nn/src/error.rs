@@ -17,6 +17,12 @@ pub enum Error {
         /// What is wrong with it, and what would help.
         problem: String,
     },
+    /// A tokenizer cannot be made, or cannot tokenise.
+    #[error("tokenizer: {problem}")]
+    Tokenizer {
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 impl Error {
@@ -25,7 +31,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Core(error) => error.exit_code(),
-            Self::Encoder { .. } => 65,
+            Self::Encoder { .. } | Self::Tokenizer { .. } => 65,
         }
     }
 }
