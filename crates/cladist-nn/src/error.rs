@@ -29,6 +29,12 @@ pub enum Error {
         /// The process, where the lock file tells.
         process: Option<u32>,
     },
+    /// A tokenizer cannot be made, or cannot tokenise.
+    #[error("tokenizer: {problem}")]
+    Tokenizer {
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 impl Error {
@@ -37,7 +43,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Core(error) => error.exit_code(),
-            Self::Encoder { .. } => 65,
+            Self::Encoder { .. } | Self::Tokenizer { .. } => 65,
             Self::Busy { .. } => 75,
         }
     }

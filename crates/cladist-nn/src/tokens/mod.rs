@@ -1,1 +1,22 @@
 //! Tokenising, truncation, windows and batches.
+//!
+//! A [`Tokenizer`] turns each text into one [`Sequence`] of token ids, or into several overlapping windows, as
+//! [`TokensConfig`] has it. Sequences are packed into a [`TokenBatch`] without padding. Which documents share a
+//! batch is planned from their lengths alone: [`by_documents`], [`by_tokens`] for training, [`sorted_by_tokens`]
+//! for scoring.
+
+mod batch;
+mod config;
+mod cut;
+mod files;
+mod plan;
+mod tokenizer;
+mod vocabulary;
+
+pub use batch::{Sequence, TokenBatch};
+pub use config::{Pool, TokensConfig, Truncate, pool_rows};
+pub use plan::{batch_rng, by_documents, by_tokens, shuffled, sorted_by_tokens};
+pub use tokenizer::{Special, Tokenizer};
+
+#[cfg(test)]
+mod tests;
