@@ -90,6 +90,12 @@ pub enum Error {
     /// A corpus is incomplete, or breaks a policy.
     #[error(transparent)]
     Corpus(#[from] crate::corpus::CorpusError),
+    /// A model of another crate cannot be used.
+    #[error("the model cannot be used: {reason}")]
+    Model {
+        /// Why.
+        reason: String,
+    },
     /// The work was asked to stop.
     #[error("cancelled")]
     Cancelled,

@@ -86,13 +86,13 @@ pub struct Panels {
 }
 
 impl Panels {
-    /// Packs the weights.
-    pub fn pack(&mut self, shape: Shape, weights: &Parameters<&[f32]>) {
+    /// Packs the four matrices.
+    pub fn pack(&mut self, shape: Shape, qkv: &[f32], out: &[f32], up: &[f32], down: &[f32]) {
         let (hidden, wide) = (shape.heads.hidden, shape.intermediate);
-        self.qkv.pack_transposed_parallel(weights.qkv_weight, hidden, 3 * hidden, hidden);
-        self.out.pack_transposed_parallel(weights.out_weight, hidden, hidden, hidden);
-        self.up.pack_transposed_parallel(weights.up_weight, hidden, wide, hidden);
-        self.down.pack_transposed_parallel(weights.down_weight, wide, hidden, wide);
+        self.qkv.pack_transposed_parallel(qkv, hidden, 3 * hidden, hidden);
+        self.out.pack_transposed_parallel(out, hidden, hidden, hidden);
+        self.up.pack_transposed_parallel(up, hidden, wide, hidden);
+        self.down.pack_transposed_parallel(down, wide, hidden, wide);
     }
 }
 

@@ -35,16 +35,58 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// The loss was not finite too many times in a row.
+    #[error(
+        "the loss is not finite at step {step}, {in_a_row} times in a row; the last batch: {}\n\
+         hint: lower `train.learning_rate` or raise `train.schedule.warmup`; the last checkpoint is kept",
+        ids.join(", ")
+    )]
+    Diverged {
+        /// The step that was tried.
+        step: u64,
+        /// Bad batches.
+        in_a_row: usize,
+        /// Documents of the last one.
+        ids: Vec<String>,
+    },
+    /// A softmax needs one label per document.
+    #[error("document `{id}` has {n_labels} labels, but the task `multi-class` needs exactly one\nhint: use the task `multi-label`")]
+    NotOneLabel {
+        /// The document.
+        id: String,
+        /// Its labels.
+        n_labels: usize,
+    },
+    /// A checkpoint is of a run with other settings or documents.
+    #[error(
+        "the checkpoint `{}` is of a run with other settings or documents\n\
+         hint: resume with what the run began with, or start anew with `--overwrite`",
+        path.display()
+    )]
+    OtherRun {
+        /// The checkpoint.
+        path: PathBuf,
+    },
 }
 
 impl Error {
+    /// As an error of the core crate, for its traits.
+    #[must_use]
+    pub fn into_core(self) -> cladist_core::Error {
+        match self {
+            Self::Core(error) => error,
+            other => cladist_core::Error::Model { reason: other.to_string() },
+        }
+    }
+
     /// The process exit code, as [`cladist_core::Error::exit_code`] has it.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Core(error) => error.exit_code(),
-            Self::Encoder { .. } | Self::Tokenizer { .. } => 65,
             Self::Busy { .. } => 75,
+            Self::OtherRun { .. } => 78,
+            _ => 65,
         }
     }
 }

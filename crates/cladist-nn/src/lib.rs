@@ -1,8 +1,21 @@
 //! Transformer encoders, hierarchy-aware heads and the training loop.
 //!
-//! documents → [`tokens`] → encoder → head → scores
+//! documents → [`tokens`] → [`encoder`] → [`heads`] → scores; [`model`] joins them into a classifier, [`train`]
+//! fits it.
 
+pub mod blocks;
+pub mod encoder;
 pub mod error;
+mod fused;
+pub mod heads;
+#[cfg(feature = "hub")]
+mod hub;
+pub mod losses;
+pub mod model;
+pub mod optim;
+mod parameters;
+mod random;
+pub mod source;
 pub mod tokens;
 pub mod train;
 

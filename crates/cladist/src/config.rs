@@ -4,13 +4,20 @@ use cladist_core::Error;
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds};
 use cladist_core::corpus::DataConfig;
 use cladist_core::decode::DecodeConfig;
-use cladist_core::linear::{LinearConfig, LinearHead, LinearRecipe, LinearTrain};
+use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain};
 use cladist_core::metrics::MetricOptions;
 use cladist_core::text::tfidf::FeatureConfig;
-use serde::{Deserialize, Serialize};
+use cladist_nn::heads::{AnyHeadConfig, Task};
+use cladist_nn::model::Design;
+use cladist_nn::tokens::TokensConfig;
+use cladist_nn::train::TrainConfig;
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::{Table, Value};
 
 use crate::args::{CorpusArgs, FitThresholds as FitThresholdsArg, TrainArgs};
-use crate::heads::{self, Family};
+use crate::heads::{self, Family, HeadInfo};
 use crate::settings::Settings;
 
 /// When the model is trained once more on train and dev together, after dev was used to choose.
@@ -37,74 +44,196 @@ pub enum ThresholdSource {
     Fixed,
 }
 
-/// Settings of a run of a linear head.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Settings of a run: what every head shares, and what its family needs.
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunConfig {
-    /// Which head.
-    pub head: LinearHead,
+    /// The model.
+    pub recipe: Recipe,
+    /// Everything around it.
+    pub common: Common,
+}
+
+/// What decides the model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recipe {
+    /// A linear head on TF-IDF features.
+    Linear(LinearRecipe),
+    /// A head on a transformer encoder.
+    Neural(Box<NeuralRecipe>),
+}
+
+/// Settings of a head on an encoder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NeuralRecipe {
+    /// The head's own section.
+    pub head: AnyHeadConfig,
+    /// Folder, name on the hub, or `scratch:SIZE`.
+    pub encoder: String,
+    /// What is to be predicted.
+    pub task: Task,
+    /// From text to tokens.
+    pub tokens: TokensConfig,
+    /// The training run.
+    pub train: TrainConfig,
+}
+
+impl NeuralRecipe {
+    /// What decides the form of the network.
+    #[must_use]
+    pub fn design(&self) -> Design {
+        Design {
+            head: self.head.clone(),
+            task: self.task,
+            tokens: self.tokens.clone(),
+            label_smoothing: self.train.label_smoothing,
+        }
+    }
+}
+
+/// Settings that every head has.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Common {
     /// When to train once more on train and dev together.
-    #[serde(default)]
     pub refit: Refit,
     /// Where decision thresholds come from.
-    #[serde(default)]
     pub thresholds: ThresholdSource,
     /// How the corpus is read.
-    #[serde(default)]
     pub data: DataConfig,
-    /// From text to features.
-    #[serde(default)]
-    pub features: FeatureConfig,
-    /// The model.
-    #[serde(default)]
-    pub linear: LinearConfig,
-    /// The training run.
-    #[serde(default)]
-    pub train: LinearTrain,
     /// From scores to probabilities.
-    #[serde(default)]
     pub calibrate: CalibrateConfig,
     /// How thresholds are fitted on dev.
-    #[serde(default)]
     pub fit_thresholds: FitThresholds,
     /// From probabilities to label sets.
-    #[serde(default)]
     pub decode: DecodeConfig,
     /// How metrics are computed.
-    #[serde(default)]
     pub metrics: MetricOptions,
+}
+
+/// Sections of linear heads.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinearSections {
+    #[serde(default)]
+    features: FeatureConfig,
+    #[serde(default)]
+    linear: LinearConfig,
+    #[serde(default)]
+    train: LinearTrain,
+}
+
+/// Sections of neural heads, but for the head's own.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NeuralSections {
+    #[serde(default)]
+    encoder: String,
+    #[serde(default)]
+    task: Task,
+    #[serde(default)]
+    tokens: TokensConfig,
+    #[serde(default)]
+    train: TrainConfig,
+}
+
+impl Serialize for RunConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.table().map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RunConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_table(Table::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 impl RunConfig {
     /// A head's defaults.
     #[must_use]
-    pub fn new(head: LinearHead) -> Self {
-        let LinearRecipe { head, features, linear, train } = LinearRecipe::new(head);
-        Self {
-            head,
-            refit: Refit::default(),
-            thresholds: ThresholdSource::default(),
-            // Something must be there to calibrate and fit thresholds on.
-            data: DataConfig { dev: 0.1, ..DataConfig::default() },
-            features,
-            linear,
-            train,
-            calibrate: CalibrateConfig::default(),
-            fit_thresholds: FitThresholds::default(),
-            decode: DecodeConfig::default(),
-            metrics: MetricOptions::default(),
+    pub fn new(head: &HeadInfo) -> Self {
+        // Something must be there to calibrate and fit thresholds on.
+        let data = DataConfig { dev: 0.1, ..DataConfig::default() };
+        let common = Common { data, ..Common::default() };
+        match head.family {
+            Family::Linear(linear) => Self { recipe: Recipe::Linear(LinearRecipe::new(linear)), common },
+            Family::Neural(defaults) => {
+                let recipe = NeuralRecipe {
+                    head: defaults(),
+                    encoder: String::new(),
+                    task: Task::default(),
+                    tokens: TokensConfig::default(),
+                    train: TrainConfig::default(),
+                };
+                // Training twice costs hours here, not seconds.
+                let common = Common { refit: Refit::Never, ..common };
+                Self { recipe: Recipe::Neural(Box::new(recipe)), common }
+            }
         }
     }
 
-    /// The part that decides the model.
+    /// The head's name.
     #[must_use]
-    pub fn recipe(&self) -> LinearRecipe {
-        LinearRecipe {
-            head: self.head,
-            features: self.features.clone(),
-            linear: self.linear.clone(),
-            train: self.train.clone(),
+    pub fn head(&self) -> &'static str {
+        match &self.recipe {
+            Recipe::Linear(recipe) => heads::linear_name(recipe.head),
+            Recipe::Neural(recipe) => recipe.head.name(),
         }
+    }
+
+    /// As a file has it: values first, then sections.
+    fn table(&self) -> Result<Table, toml::ser::Error> {
+        let mut table = Table::new();
+        table.insert("head".to_owned(), self.head().into());
+        match &self.recipe {
+            Recipe::Linear(LinearRecipe { head: _, features, linear, train }) => {
+                table.extend(Table::try_from(LinearSections {
+                    features: features.clone(),
+                    linear: linear.clone(),
+                    train: train.clone(),
+                })?);
+            }
+            Recipe::Neural(recipe) => {
+                let NeuralRecipe { head, encoder, task, tokens, train } = recipe.as_ref();
+                table.extend(Table::try_from(NeuralSections {
+                    encoder: encoder.clone(),
+                    task: *task,
+                    tokens: tokens.clone(),
+                    train: train.clone(),
+                })?);
+                table.insert(head.name().to_owned(), Value::try_from(Section(head))?);
+            }
+        }
+        table.extend(Table::try_from(&self.common)?);
+        Ok(table)
+    }
+
+    fn from_table(mut table: Table) -> Result<Self, String> {
+        let text = |error: toml::de::Error| error.message().to_owned();
+        let name = table.remove("head").and_then(|value| value.as_str().map(str::to_owned));
+        let name = name.ok_or("`head` must be the name of a head")?;
+        let head = heads::find(&name).map_err(|error| error.to_string())?;
+        let shared = Table::try_from(Common::default()).map_err(|error| error.to_string())?;
+        let (common, mut own): (Table, Table) =
+            table.into_iter().partition(|(key, _)| shared.contains_key(key));
+        let common = Common::deserialize(common).map_err(text)?;
+        let recipe = match head.family {
+            Family::Linear(head) => {
+                let LinearSections { features, linear, train } =
+                    LinearSections::deserialize(own).map_err(text)?;
+                Recipe::Linear(LinearRecipe { head, features, linear, train })
+            }
+            Family::Neural(_) => {
+                let section = own.remove(head.name).unwrap_or_else(|| Value::Table(Table::new()));
+                let head = AnyHeadConfig::parse(head.name, section)
+                    .ok_or_else(|| format!("`{name}` is not a head on an encoder"))?
+                    .map_err(text)?;
+                let NeuralSections { encoder, task, tokens, train } =
+                    NeuralSections::deserialize(own).map_err(text)?;
+                Recipe::Neural(Box::new(NeuralRecipe { head, encoder, task, tokens, train }))
+            }
+        };
+        Ok(Self { recipe, common })
     }
 
     /// Lays defaults, file, flags and `--set` over each other and checks the result.
@@ -112,11 +241,11 @@ impl RunConfig {
         let file = args.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
         let name = args.head.as_deref().or(file.text("head")).unwrap_or("svm");
         let head = heads::find(name)?;
-        let Family::Linear(linear) = head.family;
-        let mut settings = Settings::of(&Self::new(linear))?;
+        let mut settings = Settings::of(&Self::new(head))?;
         settings.merge(file);
         settings.set("head", head.name)?;
         corpus_settings(&mut settings, &args.corpus)?;
+        args.neural.apply(&mut settings, head)?;
         if let Some(seed) = args.seed {
             // Integers in TOML have a sign.
             let seed = i64::try_from(seed)
@@ -148,26 +277,29 @@ impl RunConfig {
 
     /// Checks what types cannot.
     pub fn validate(&self) -> anyhow::Result<()> {
-        let Self {
-            head: _,
-            refit: _,
-            thresholds: _,
-            data,
-            features: _,
-            linear: _,
-            train: _,
-            calibrate,
-            fit_thresholds,
-            decode,
-            metrics,
-        } = self;
-        self.recipe().validate()?;
+        let Common { refit: _, thresholds: _, data, calibrate, fit_thresholds, decode, metrics } = &self.common;
+        match &self.recipe {
+            Recipe::Linear(recipe) => recipe.validate()?,
+            Recipe::Neural(recipe) => {
+                recipe.tokens.validate()?;
+                recipe.train.validate()?;
+            }
+        }
         data.validate()?;
         calibrate.validate()?;
         fit_thresholds.validate()?;
         decode.validate()?;
         metrics.validate()?;
         Ok(())
+    }
+}
+
+/// A head's section, for serde.
+struct Section<'a>(&'a AnyHeadConfig);
+
+impl Serialize for Section<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize_section(serializer)
     }
 }
 
@@ -213,9 +345,8 @@ mod tests {
         for entry in std::fs::read_dir(repository().join("configs")).unwrap() {
             let path = entry.unwrap().path();
             let config = resolve(&["--config", path.to_str().unwrap()]).unwrap();
-            let head = serde_json::to_value(config.head).unwrap();
             let stem = path.file_stem().unwrap().to_str().unwrap();
-            assert!(stem.ends_with(head.as_str().unwrap()), "{stem}");
+            assert!(stem.ends_with(config.head()), "{stem}");
             n += 1;
         }
         assert!(n > 0);
@@ -227,30 +358,60 @@ mod tests {
         let file = folder.path().join("c.toml");
         std::fs::write(&file, "head = \"bonsai\"\n[train]\nseed = 1\nepochs = 3\n").unwrap();
         let file = file.to_str().unwrap();
+        let train = |config: &RunConfig| match &config.recipe {
+            Recipe::Linear(recipe) => recipe.train.clone(),
+            Recipe::Neural(_) => unreachable!("the head is linear"),
+        };
         let config = resolve(&["--config", file]).unwrap();
-        assert_eq!((config.head, config.train.seed, config.train.epochs), (LinearHead::Bonsai, 1, 3));
+        assert_eq!((config.head(), train(&config).seed, train(&config).epochs), ("bonsai", 1, 3));
         let config = resolve(&["--config", file, "--head", "svm", "--seed", "2"]).unwrap();
-        assert_eq!((config.head, config.train.seed, config.data.seed), (LinearHead::Svm, 2, 2));
+        assert_eq!((config.head(), train(&config).seed, config.common.data.seed), ("svm", 2, 2));
         let config = resolve(&["--config", file, "--seed", "2", "--set", "train.seed=3"]).unwrap();
-        assert_eq!((config.train.seed, config.data.seed), (3, 2));
+        assert_eq!((train(&config).seed, config.common.data.seed), (3, 2));
         let config = resolve(&["--fit-thresholds", "none"]).unwrap();
-        assert_eq!(config.thresholds, ThresholdSource::Fixed);
+        assert_eq!(config.common.thresholds, ThresholdSource::Fixed);
+    }
+
+    #[test]
+    fn a_resolved_configuration_reads_back_as_itself() {
+        for head in heads::all() {
+            let config = RunConfig::new(head);
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<RunConfig>(&text).unwrap(), config, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_section_of_another_family_is_refused() {
+        let error = resolve(&["--head", "flat", "--set", "linear.c=1"]).unwrap_err().to_string();
+        assert!(error.contains("linear"), "{error}");
+        let error = resolve(&["--head", "svm", "--set", "flat.dropout=0"]).unwrap_err().to_string();
+        assert!(error.contains("flat"), "{error}");
+        let error = resolve(&["--head", "flat", "--set", "flat.drop=0"]).unwrap_err().to_string();
+        assert!(error.contains("drop"), "{error}");
+        let error = resolve(&["--head", "svm", "--encoder", "scratch:tiny"]).unwrap_err().to_string();
+        assert!(error.contains("--encoder"), "{error}");
     }
 
     #[test]
     fn every_setting_is_in_the_documentation() {
         let page = std::fs::read_to_string(repository().join("docs/configuration.md")).unwrap()
             + &std::fs::read_to_string(repository().join("docs/metrics.md")).unwrap();
-        let mut config = RunConfig::new(LinearHead::Svm);
-        // Settings without a default have none in the table either.
-        config.data.max_levels = Some(1);
-        let table = toml::Table::try_from(&config).unwrap();
-        let mut rest: Vec<(String, &toml::Value)> =
-            table.iter().map(|(key, value)| (key.clone(), value)).collect();
-        while let Some((key, value)) = rest.pop() {
-            match value.as_table() {
-                Some(inner) => rest.extend(inner.iter().map(|(name, value)| (name.clone(), value))),
-                None => assert!(page.contains(&key), "`{key}` is not documented"),
+        for head in heads::all().filter(|head| head.name == "svm" || matches!(head.family, Family::Neural(_))) {
+            let mut config = RunConfig::new(head);
+            // Settings without a default have none in the table either.
+            config.common.data.max_levels = Some(1);
+            if let Recipe::Neural(recipe) = &mut config.recipe {
+                recipe.train.dropout = Some(0.1);
+                recipe.train.averaging = Some(Default::default());
+            }
+            let table = Table::try_from(&config).unwrap();
+            let mut rest: Vec<(String, Value)> = table.into_iter().collect();
+            while let Some((key, value)) = rest.pop() {
+                match value {
+                    Value::Table(inner) => rest.extend(inner),
+                    _ => assert!(page.contains(&format!("`{key}`")), "`{key}` is not documented"),
+                }
             }
         }
     }

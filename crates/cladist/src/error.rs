@@ -74,6 +74,9 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         if let Some(core) = cause.downcast_ref::<cladist_core::Error>() {
             return core.exit_code();
         }
+        if let Some(neural) = cause.downcast_ref::<cladist_nn::Error>() {
+            return neural.exit_code();
+        }
         if let Some(config) = cause.downcast_ref::<ConfigError>() {
             return match config {
                 ConfigError::NoRun(_) => 66,

@@ -1,6 +1,9 @@
 //! The table of heads: what `train --head` accepts. Help, errors and the settings of a head derive from it.
 
+use std::sync::LazyLock;
+
 use cladist_core::linear::LinearHead;
+use cladist_nn::heads::AnyHeadConfig;
 
 /// A head.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +21,8 @@ pub struct HeadInfo {
 pub enum Family {
     /// Linear models on TF-IDF features.
     Linear(LinearHead),
+    /// Heads on a transformer encoder.
+    Neural(fn() -> AnyHeadConfig),
 }
 
 impl Family {
@@ -26,12 +31,13 @@ impl Family {
     pub fn name(self) -> &'static str {
         match self {
             Self::Linear(_) => "linear",
+            Self::Neural(_) => "neural",
         }
     }
 }
 
-/// Every head.
-pub static HEADS: &[HeadInfo] = &[
+/// The linear heads; those on encoders have a table of their own.
+static LINEAR: &[HeadInfo] = &[
     HeadInfo {
         name: "svm",
         description: "one-vs-rest linear SVM on TF-IDF: strong, fast up to some ten thousand labels",
@@ -49,10 +55,30 @@ pub static HEADS: &[HeadInfo] = &[
     },
 ];
 
+static ALL: LazyLock<Vec<HeadInfo>> = LazyLock::new(|| {
+    let neural = cladist_nn::heads::HEADS.iter();
+    let neural = neural.map(|&(name, description, defaults)| HeadInfo { name, description, family: Family::Neural(defaults) });
+    LINEAR.iter().copied().chain(neural).collect()
+});
+
+/// Every head.
+pub fn all() -> impl Iterator<Item = &'static HeadInfo> {
+    ALL.iter()
+}
+
+/// The name of a linear head.
+#[must_use]
+pub fn linear_name(head: LinearHead) -> &'static str {
+    LINEAR
+        .iter()
+        .find(|info| matches!(info.family, Family::Linear(other) if other == head))
+        .map_or("", |info| info.name)
+}
+
 /// The head of this name.
 pub fn find(name: &str) -> anyhow::Result<&'static HeadInfo> {
-    HEADS.iter().find(|head| head.name == name).ok_or_else(|| {
-        let known = HEADS.iter().map(|head| format!("`{}`", head.name)).collect::<Vec<_>>().join(", ");
+    all().find(|head| head.name == name).ok_or_else(|| {
+        let known = all().map(|head| format!("`{}`", head.name)).collect::<Vec<_>>().join(", ");
         crate::error::ConfigError::UnknownHead { name: name.to_owned(), known }.into()
     })
 }

@@ -40,7 +40,7 @@ fn parameters<T>(parts: Vec<T>) -> Parameters<T> {
 fn run(parts: &[Vec<f32>], x: &[f32], dropouts: Dropouts) -> (Vec<f32>, Saved) {
     let weights = parameters(parts.iter().map(Vec::as_slice).collect());
     let mut panels = Panels::default();
-    panels.pack(SHAPE, &weights);
+    panels.pack(SHAPE, weights.qkv_weight, weights.out_weight, weights.up_weight, weights.down_weight);
     let mut y = vec![0.0; x.len()];
     let sequences = Sequences::new(&OFFSETS);
     assert!(forward(SHAPE, &weights, &panels, x, sequences, dropouts, &mut y, false).is_none());
@@ -105,7 +105,7 @@ fn a_sequence_gives_the_same_alone_and_in_a_batch() {
     let (together, _) = run(&parts, &x, Dropouts::NONE);
     let weights = parameters(parts.iter().map(Vec::as_slice).collect());
     let mut panels = Panels::default();
-    panels.pack(SHAPE, &weights);
+    panels.pack(SHAPE, weights.qkv_weight, weights.out_weight, weights.up_weight, weights.down_weight);
     let mut alone = vec![0.0; 61 * 16];
     let offsets = [0, 61];
     forward(

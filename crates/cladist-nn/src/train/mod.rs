@@ -3,9 +3,16 @@
 mod append;
 pub mod averaging;
 pub mod checkpoint;
+pub mod config;
+mod files;
 pub mod journal;
 pub mod lock;
 pub mod progress;
+mod run;
 pub mod schedule;
+mod state;
 pub mod stopping;
 pub mod tensorboard;
+
+pub use config::TrainConfig;
+pub use run::{Examples, Measure, Outcome, Plan, train};

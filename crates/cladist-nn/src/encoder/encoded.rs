@@ -1,0 +1,122 @@
+//! What an encoder returns: states of the layers asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use burn::tensor::Tensor;
+
+use super::{Packing, Pooler, linear};
+
+/// A set of layers: 0 is the embeddings, 1 the first layer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LayerSet(BTreeSet<usize>);
+
+impl LayerSet {
+    /// Whether a layer is in the set.
+    #[must_use]
+    pub fn contains(&self, layer: usize) -> bool {
+        self.0.contains(&layer)
+    }
+
+    /// The highest layer.
+    #[must_use]
+    pub fn last(&self) -> Option<usize> {
+        self.0.last().copied()
+    }
+
+    /// The layers, ascending.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<usize> for LayerSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(layers: I) -> Self {
+        Self(layers.into_iter().collect())
+    }
+}
+
+/// States of a batch. Tokens are packed end to end inside; heads see sequences.
+#[derive(Debug)]
+pub struct Encoded {
+    packing: Packing,
+    states: BTreeMap<usize, Tensor<2>>,
+    attention: BTreeMap<usize, Tensor<4>>,
+    pooled: Option<Tensor<2>>,
+}
+
+impl Encoded {
+    pub(super) fn new(
+        packing: Packing,
+        states: BTreeMap<usize, Tensor<2>>,
+        attention: BTreeMap<usize, Tensor<4>>,
+        pooler: Option<&Pooler>,
+    ) -> Self {
+        let mut encoded = Self { packing, states, attention, pooled: None };
+        if let (Some(pooler), Some(&last)) = (pooler, encoded.states.keys().last()) {
+            encoded.pooled = Some(linear(encoded.cls(last), pooler.weight.val(), pooler.bias.val()).tanh());
+        }
+        encoded
+    }
+
+    /// Sequences of the batch.
+    #[must_use]
+    pub fn n_sequences(&self) -> usize {
+        self.packing.n_sequences()
+    }
+
+    /// Where sequences lie among the packed tokens.
+    #[must_use]
+    pub fn packing(&self) -> &Packing {
+        &self.packing
+    }
+
+    /// Token states of a layer, packed: `[tokens, hidden]`.
+    ///
+    /// # Panics
+    /// If the layer was not asked for.
+    #[must_use]
+    pub fn packed(&self, layer: usize) -> Tensor<2> {
+        assert!(self.states.contains_key(&layer), "layer {layer} was not kept");
+        self.states[&layer].clone()
+    }
+
+    /// The first token ([CLS]) of each sequence at a layer: `[sequences, hidden]`.
+    ///
+    /// # Panics
+    /// If the layer was not asked for.
+    #[must_use]
+    pub fn cls(&self, layer: usize) -> Tensor<2> {
+        let states = self.packed(layer);
+        let rows = self.packing.first_rows(&states.device());
+        states.select(0, rows)
+    }
+
+    /// Token states of a layer in a padded rectangle `[sequences, longest, hidden]`, and the mask
+    /// `[sequences, longest]`: 1 at tokens, 0 at padding. Padding holds zeros.
+    ///
+    /// # Panics
+    /// If the layer was not asked for.
+    #[must_use]
+    pub fn tokens(&self, layer: usize) -> (Tensor<3>, Tensor<2>) {
+        let states = self.packed(layer);
+        let device = states.device();
+        let [_, hidden] = states.dims();
+        let shape = [self.packing.n_sequences(), self.packing.longest(), hidden];
+        let mask = self.packing.mask(&device);
+        let padded = states.select(0, self.packing.padded_rows(&device)).reshape(shape);
+        (padded * mask.clone().unsqueeze_dim(2), mask)
+    }
+
+    /// tanh(W·[CLS] + b) of the highest layer kept: `[sequences, hidden]`; `None` without a pooler.
+    #[must_use]
+    pub fn pooled(&self) -> Option<Tensor<2>> {
+        self.pooled.clone()
+    }
+
+    /// Attention probabilities of a layer, `[sequences, heads, longest, longest]`, if they were asked for.
+    /// Padded columns are 0; padded rows mean nothing.
+    #[must_use]
+    pub fn attention(&self, layer: usize) -> Option<Tensor<4>> {
+        self.attention.get(&layer).cloned()
+    }
+}

@@ -1,0 +1,145 @@
+//! A whole encoder layer as one operation.
+
+use std::sync::Arc;
+
+use burn::backend::flex::FlexTensor;
+use burn::tensor::Tensor;
+use cladist_kernels::attention::Sequences;
+use cladist_kernels::layer::{self, Dropouts, Panels, Parameters, Saved, Shape};
+
+use super::{Fused, Operand, apply, shaped, tensor, values, zeros_like};
+
+/// Matrices and vectors of a layer, in the order of [`Parameters`].
+pub(crate) struct LayerParameters {
+    pub(crate) qkv_weight: Tensor<2>,
+    pub(crate) qkv_bias: Tensor<1>,
+    pub(crate) out_weight: Tensor<2>,
+    pub(crate) out_bias: Tensor<1>,
+    pub(crate) norm1_gain: Tensor<1>,
+    pub(crate) norm1_bias: Tensor<1>,
+    pub(crate) up_weight: Tensor<2>,
+    pub(crate) up_bias: Tensor<1>,
+    pub(crate) down_weight: Tensor<2>,
+    pub(crate) down_bias: Tensor<1>,
+    pub(crate) norm2_gain: Tensor<1>,
+    pub(crate) norm2_bias: Tensor<1>,
+}
+
+#[derive(Debug)]
+struct EncoderLayer {
+    shape: Shape,
+    dropouts: Dropouts,
+    offsets: Arc<[usize]>,
+    /// Made before, when the same weights serve many batches.
+    panels: Option<Arc<Panels>>,
+}
+
+/// One layer over packed token states `x [tokens, hidden]`; sequence i is `offsets[i]..offsets[i + 1]`.
+pub(crate) fn encoder_layer(
+    x: Tensor<2>,
+    parameters: LayerParameters,
+    offsets: &Arc<[usize]>,
+    shape: Shape,
+    dropouts: Dropouts,
+    panels: Option<Arc<Panels>>,
+) -> Tensor<2> {
+    let p = parameters;
+    apply(
+        EncoderLayer { shape, dropouts, offsets: Arc::clone(offsets), panels },
+        [
+            Operand::new(x),
+            Operand::new(p.qkv_weight),
+            Operand::new(p.qkv_bias),
+            Operand::new(p.out_weight),
+            Operand::new(p.out_bias),
+            Operand::new(p.norm1_gain),
+            Operand::new(p.norm1_bias),
+            Operand::new(p.up_weight),
+            Operand::new(p.up_bias),
+            Operand::new(p.down_weight),
+            Operand::new(p.down_bias),
+            Operand::new(p.norm2_gain),
+            Operand::new(p.norm2_bias),
+        ],
+    )
+}
+
+/// Names the inputs after `x`.
+fn named<T>(inputs: impl IntoIterator<Item = T>) -> Option<Parameters<T>> {
+    let mut inputs = inputs.into_iter();
+    let mut next = || inputs.next();
+    Some(Parameters {
+        qkv_weight: next()?,
+        qkv_bias: next()?,
+        out_weight: next()?,
+        out_bias: next()?,
+        norm1_gain: next()?,
+        norm1_bias: next()?,
+        up_weight: next()?,
+        up_bias: next()?,
+        down_weight: next()?,
+        down_bias: next()?,
+        norm2_gain: next()?,
+        norm2_bias: next()?,
+    })
+}
+
+/// The weights among the inputs.
+#[expect(clippy::expect_used, reason = "the number of inputs is in the type")]
+fn weights(inputs: &[FlexTensor; 13]) -> Parameters<&[f32]> {
+    named(inputs[1..].iter().map(values)).expect("twelve parameters")
+}
+
+impl Fused<13> for EncoderLayer {
+    type Saved = Saved;
+
+    fn forward(&self, inputs: &[FlexTensor; 13], keep: bool) -> (FlexTensor, Option<Saved>) {
+        let weights = weights(inputs);
+        let x = values(&inputs[0]);
+        let panels = self.panels.clone().unwrap_or_else(|| {
+            let mut panels = Panels::default();
+            panels.pack(
+                self.shape,
+                weights.qkv_weight,
+                weights.out_weight,
+                weights.up_weight,
+                weights.down_weight,
+            );
+            Arc::new(panels)
+        });
+        let mut y = vec![0.0; x.len()];
+        let sequences = Sequences::new(&self.offsets);
+        let saved =
+            layer::forward(self.shape, &weights, &panels, x, sequences, self.dropouts, &mut y, keep);
+        let hidden = self.shape.heads.hidden;
+        (tensor(y, [x.len() / hidden, hidden]), saved)
+    }
+
+    #[expect(clippy::expect_used, reason = "the number of inputs is in the type")]
+    fn backward(
+        self,
+        inputs: [FlexTensor; 13],
+        saved: Saved,
+        slope: &[f32],
+        wanted: [bool; 13],
+    ) -> [Option<FlexTensor>; 13] {
+        let mut gradients: [Vec<f32>; 13] = inputs.each_ref().map(zeros_like);
+        let (dx, rest) = gradients.split_at_mut(1);
+        let mut places = named(rest.iter_mut().map(Vec::as_mut_slice)).expect("twelve parameters");
+        layer::backward(
+            self.shape,
+            &weights(&inputs),
+            values(&inputs[0]),
+            Sequences::new(&self.offsets),
+            self.dropouts,
+            saved,
+            slope,
+            &mut dx[0],
+            &mut places,
+        );
+        let mut numbered = gradients.into_iter().zip(inputs).zip(wanted);
+        std::array::from_fn(|_| {
+            numbered.next().and_then(|((gradient, input), wanted)| wanted.then(|| shaped(gradient, &input)))
+        })
+    }
+}

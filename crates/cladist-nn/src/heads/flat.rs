@@ -1,0 +1,140 @@
+//! Multi-label BERT: one linear output per label on the document vector, blind to the hierarchy.
+//!
+//! h = tanh(W_p·[CLS] + b_p) of the last layer, or [CLS] itself; p = σ(W·drop(h) + b), trained with binary
+//! cross-entropy, or softmax with cross-entropy when each document has one label. The baseline of every paper on
+//! the subject; the choice between the pooled and the raw vector is rarely stated, pooled is the default here.
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation};
+use cladist_core::{LabelId, LabelSet};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, rows, setting};
+use crate::blocks::{Linear, dropout};
+use crate::encoder::{LayerSet, place};
+use crate::error::Result;
+use crate::losses::{bce_with_logits, cross_entropy};
+
+/// One line of help.
+pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";
+
+/// The document vector.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pool {
+    /// The encoder's pooler on [CLS].
+    #[default]
+    Pooled,
+    /// [CLS] of the last layer.
+    Cls,
+    /// The mean of all tokens of the last layer.
+    Mean,
+}
+
+/// Settings of the flat head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlatConfig {
+    /// The document vector: `pooled`, `cls` or `mean`.
+    pub pool: Pool,
+    /// Dropout on the document vector.
+    pub dropout: f64,
+}
+
+impl Default for FlatConfig {
+    fn default() -> Self {
+        Self { pool: Pool::default(), dropout: 0.1 }
+    }
+}
+
+/// The head.
+#[derive(Module, Debug)]
+pub struct Flat {
+    output: Linear,
+    #[module(skip)]
+    labels: Vec<LabelId>,
+    #[module(skip)]
+    pool: Pool,
+    #[module(skip)]
+    layer: usize,
+    #[module(skip)]
+    dropout: f64,
+    #[module(skip)]
+    task: Task,
+    #[module(skip)]
+    label_smoothing: f64,
+}
+
+impl HeadConfig for FlatConfig {
+    type Head = Flat;
+
+    fn layers(&self, n_layers: usize) -> LayerSet {
+        [n_layers].into_iter().collect()
+    }
+
+    fn pooled(&self) -> bool {
+        self.pool == Pool::Pooled
+    }
+
+    fn build(&self, context: &HeadContext<'_>) -> Result<Flat> {
+        let Self { pool, dropout } = *self;
+        if !(0.0..1.0).contains(&dropout) {
+            return Err(setting("flat.dropout", "at least 0 and below 1", dropout));
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
+        let n_labels = context.taxonomy.n_labels();
+        Ok(Flat {
+            output: Linear::new(context.hidden_size, n_labels, &mut random, context.device),
+            labels: context.taxonomy.labels().collect(),
+            pool,
+            layer: context.n_layers,
+            dropout,
+            task: context.task,
+            label_smoothing: context.label_smoothing,
+        })
+    }
+}
+
+impl Flat {
+    fn logits(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
+        let documents = input.documents;
+        let vector = match self.pool {
+            Pool::Pooled => documents.pooled().unwrap_or_else(|| documents.cls(self.layer)),
+            Pool::Cls => documents.cls(self.layer),
+            Pool::Mean => {
+                let (states, mask) = documents.tokens(self.layer);
+                let [n, _, hidden] = states.dims();
+                states.sum_dim(1).reshape([n, hidden]) / mask.sum_dim(1)
+            }
+        };
+        self.output.forward(dropout(vector, self.dropout, seed.map(|seed| place(seed, HEAD))))
+    }
+}
+
+/// The place of the head's dropout, apart from those of the encoder.
+const HEAD: u64 = 1 << 32;
+
+impl Head for Flat {
+    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
+        let logits = self.logits(input, moment.seed);
+        let gold = columns(gold);
+        match self.task {
+            Task::MultiLabel => Objective::of("bce", bce_with_logits(logits, &gold, self.label_smoothing)),
+            Task::MultiClass => {
+                let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
+                Objective::of("cross-entropy", cross_entropy(logits, &gold, self.label_smoothing))
+            }
+        }
+    }
+
+    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
+        let logits = self.logits(input, None);
+        let probabilities = match self.task {
+            Task::MultiLabel => activation::sigmoid(logits),
+            Task::MultiClass => activation::softmax(logits, 1),
+        };
+        rows(probabilities, &self.labels, top_k)
+    }
+}

@@ -1,0 +1,247 @@
+//! Heads: from the states of an encoder to losses and scores.
+//!
+//! A new head is a file beside this one and a line in the table at the end.
+
+pub mod flat;
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use cladist_core::scores::keep_top;
+use cladist_core::{LabelCounts, LabelId, LabelSet, Taxonomy};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::encoder::{Encoded, LayerSet};
+use crate::error::{Error, Result};
+
+/// What is to be predicted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Any number of labels per document: a sigmoid for each.
+    #[default]
+    MultiLabel,
+    /// Exactly one label per document: a softmax over all.
+    MultiClass,
+}
+
+/// What a head is built from.
+#[derive(Clone, Copy)]
+pub struct HeadContext<'a> {
+    /// The labels.
+    pub taxonomy: &'a Taxonomy,
+    /// How often training documents have each label.
+    pub label_counts: &'a LabelCounts,
+    /// Width of the encoder's states.
+    pub hidden_size: usize,
+    /// Layers of the encoder.
+    pub n_layers: usize,
+    /// What is to be predicted.
+    pub task: Task,
+    /// Share of the target given to all labels alike.
+    pub label_smoothing: f64,
+    /// Where parameters live.
+    pub device: &'a Device,
+    /// Seed of new parameters.
+    pub seed: u64,
+}
+
+/// Settings of a head: what it wants of the encoder, and how to build it.
+pub trait HeadConfig: Serialize + DeserializeOwned + Default {
+    /// The head.
+    type Head: Head;
+    /// Layers whose states the head reads, for an encoder of `n_layers`.
+    fn layers(&self, n_layers: usize) -> LayerSet;
+    /// Whether the head reads the pooled [CLS] vector.
+    fn pooled(&self) -> bool;
+    /// A head with new parameters.
+    fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;
+}
+
+/// What a head sees of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadInput<'a> {
+    /// The documents.
+    pub documents: &'a Encoded,
+}
+
+/// Where training is.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Epochs done, with the part of this one: 1.5 is the middle of the second.
+    pub epoch: f64,
+    /// Seed of this step's dropout; `None` when the loss is only measured.
+    pub seed: Option<u64>,
+}
+
+/// A loss made of named terms; what is minimised is Σ weight·value.
+#[derive(Debug, Clone, Default)]
+pub struct Objective {
+    terms: Vec<(String, f64, Tensor<1>)>,
+}
+
+impl Objective {
+    /// An objective of one term with weight 1.
+    #[must_use]
+    pub fn of(name: &str, value: Tensor<1>) -> Self {
+        Self::default().with(name, 1.0, value)
+    }
+
+    /// Adds a term.
+    #[must_use]
+    pub fn with(mut self, name: &str, weight: f64, value: Tensor<1>) -> Self {
+        self.terms.push((name.to_owned(), weight, value));
+        self
+    }
+
+    /// Names and values of the terms, without weights, for the log.
+    #[must_use]
+    pub fn values(&self) -> Vec<(String, f64)> {
+        let value = |tensor: &Tensor<1>| f64::from(tensor.clone().inner().into_scalar::<f32>());
+        self.terms.iter().map(|(name, _, tensor)| (name.clone(), value(tensor))).collect()
+    }
+
+    /// Σ weight·value; `None` without terms.
+    #[must_use]
+    pub fn total(self) -> Option<Tensor<1>> {
+        let weighted = self.terms.into_iter().map(|(_, weight, value)| value * weight);
+        weighted.reduce(|sum, term| sum + term)
+    }
+}
+
+/// Parameters that share a learning rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    /// The encoder's.
+    Encoder,
+    /// A head's knowledge of labels or of their structure.
+    Labels,
+    /// A head's last layers.
+    Output,
+}
+
+/// From encoder states to losses and scores.
+pub trait Head: Module {
+    /// The loss of a batch; `gold[i]` are the labels of document i.
+    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective;
+
+    /// A row per document, in any order, of probabilities; the best `top_k` if given.
+    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>>;
+
+    /// The group of a parameter by its name inside the head.
+    fn group(&self, _parameter: &str) -> Group {
+        Group::Output
+    }
+}
+
+/// Rows of `(label, probability)` from a matrix `[documents, labels]`.
+pub(crate) fn rows(
+    probabilities: Tensor<2>,
+    labels: &[LabelId],
+    top_k: Option<usize>,
+) -> Vec<Vec<(LabelId, f32)>> {
+    let values = crate::parameters::to_vec(probabilities);
+    let row = |values: &[f32]| {
+        let mut row: Vec<(LabelId, f32)> = labels.iter().copied().zip(values.iter().copied()).collect();
+        if let Some(k) = top_k {
+            keep_top(&mut row, k);
+        }
+        row
+    };
+    values.chunks_exact(labels.len().max(1)).map(row).collect()
+}
+
+/// Columns of gold labels.
+pub(crate) fn columns(gold: &[LabelSet]) -> Vec<Vec<u32>> {
+    gold.iter().map(|labels| labels.iter().map(|label| label.index() as u32).collect()).collect()
+}
+
+/// Makes the one enum of heads, their settings by name, and what depends on which head it is.
+macro_rules! heads {
+    ($($(#[$doc:meta])* $variant:ident { $name:literal, $module:ident::$config:ident => $head:ident };)+) => {
+        /// Any head.
+        #[derive(Module, Debug)]
+        pub enum AnyHead {
+            $($(#[$doc])* $variant($module::$head),)+
+        }
+
+        /// Settings of any head.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum AnyHeadConfig {
+            $($(#[$doc])* $variant($module::$config),)+
+        }
+
+        /// All heads: their names as users write them, a line of help, and their default settings.
+        pub const HEADS: &[(&str, &str, fn() -> AnyHeadConfig)] =
+            &[$(($name, $module::ABOUT, || AnyHeadConfig::$variant($module::$config::default())),)+];
+
+        impl AnyHeadConfig {
+            /// The settings of a head from its section; unknown keys are refused.
+            pub fn parse<'de, D: serde::Deserializer<'de>>(name: &str, section: D) -> Option<Result<Self, D::Error>> {
+                match name {
+                    $($name => Some($module::$config::deserialize(section).map(Self::$variant)),)+
+                    _ => None,
+                }
+            }
+
+            /// The head's name.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+
+            /// The section as it is written.
+            pub fn serialize_section<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self { $(Self::$variant(config) => config.serialize(serializer),)+ }
+            }
+
+            /// See [`HeadConfig::layers`].
+            #[must_use]
+            pub fn layers(&self, n_layers: usize) -> LayerSet {
+                match self { $(Self::$variant(config) => config.layers(n_layers),)+ }
+            }
+
+            /// See [`HeadConfig::pooled`].
+            #[must_use]
+            pub fn pooled(&self) -> bool {
+                match self { $(Self::$variant(config) => config.pooled(),)+ }
+            }
+
+            /// See [`HeadConfig::build`].
+            pub fn build(&self, context: &HeadContext<'_>) -> Result<AnyHead> {
+                match self { $(Self::$variant(config) => Ok(AnyHead::$variant(config.build(context)?)),)+ }
+            }
+        }
+
+        impl AnyHead {
+            /// See [`Head::objective`].
+            #[must_use]
+            pub fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
+                match self { $(Self::$variant(head) => head.objective(input, gold, moment),)+ }
+            }
+
+            /// See [`Head::score`].
+            #[must_use]
+            pub fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
+                match self { $(Self::$variant(head) => head.score(input, top_k),)+ }
+            }
+
+            /// See [`Head::group`].
+            #[must_use]
+            pub fn group(&self, parameter: &str) -> Group {
+                match self { $(Self::$variant(head) => head.group(parameter),)+ }
+            }
+        }
+    };
+}
+
+heads! {
+    /// One output per label on the document vector.
+    Flat { "flat", flat::FlatConfig => Flat };
+}
+
+/// The error for a setting of a head.
+pub(crate) fn setting(key: &'static str, expected: &'static str, value: impl ToString) -> Error {
+    cladist_core::Error::setting(key, expected, value).into()
+}

@@ -1,0 +1,98 @@
+//! Losses as plain functions of logits.
+
+use burn::tensor::{Int, Tensor, TensorData, activation};
+
+use crate::fused::{self, is_cpu};
+
+/// Mean over documents and labels of softplus(z) − y·z, the binary cross-entropy of σ(z). `gold[i]` lists the
+/// columns of document i that are 1; label smoothing ε moves targets to y·(1 − ε) + ε/2.
+///
+/// # Shapes
+/// `logits [documents, labels]` → `[1]`
+pub fn bce_with_logits(logits: Tensor<2>, gold: &[Vec<u32>], smoothing: f64) -> Tensor<1> {
+    if smoothing == 0.0 && is_cpu(&logits.device()) {
+        return fused::bce(logits, gold.to_vec());
+    }
+    let [documents, labels] = logits.dims();
+    let mut cells = vec![(smoothing / 2.0) as f32; documents * labels];
+    for (document, gold) in gold.iter().enumerate() {
+        for &label in gold {
+            cells[document * labels + label as usize] += (1.0 - smoothing) as f32;
+        }
+    }
+    let targets: Tensor<2> = Tensor::from_data(TensorData::new(cells, [documents, labels]), &logits.device());
+    // softplus(z) = max(z, 0) + ln(1 + e^(−|z|))
+    let softplus = activation::relu(logits.clone()) + logits.clone().abs().neg().exp().log1p();
+    (softplus - targets * logits).mean()
+}
+
+/// Mean over documents of −ln softmax(z)[gold]; label smoothing ε gives every label ε/labels.
+///
+/// # Shapes
+/// `logits [documents, labels]` → `[1]`
+pub fn cross_entropy(logits: Tensor<2>, gold: &[u32], smoothing: f64) -> Tensor<1> {
+    let [documents, _] = logits.dims();
+    let device = logits.device();
+    let rows: Vec<i64> = gold.iter().map(|&label| i64::from(label)).collect();
+    let gold: Tensor<2, Int> = Tensor::from_data(TensorData::new(rows, [documents, 1]), &device);
+    let log = activation::log_softmax(logits, 1);
+    let hit = log.clone().gather(1, gold).mean().neg();
+    if smoothing == 0.0 { hit } else { hit * (1.0 - smoothing) - log.mean() * smoothing }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    fn logits(device: &Device) -> Tensor<2> {
+        Tensor::from_data([[2.0f32, -1.0, 0.5], [-3.0, 40.0, -40.0]], device)
+    }
+
+    fn value(loss: &Tensor<1>) -> f64 {
+        f64::from(loss.clone().into_scalar::<f32>())
+    }
+
+    #[test]
+    fn bce_equals_the_formula_and_survives_large_logits() {
+        let z = [[2.0f64, -1.0, 0.5], [-3.0, 40.0, -40.0]];
+        let y = [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]];
+        for smoothing in [0.0, 0.1] {
+            let mut expected = 0.0;
+            for (z, y) in z.iter().flatten().zip(y.iter().flatten()) {
+                let target = y * (1.0 - smoothing) + smoothing / 2.0;
+                expected += z.max(0.0) + (-z.abs()).exp().ln_1p() - target * z;
+            }
+            let loss = bce_with_logits(logits(&Device::flex()), &[vec![0], vec![1, 2]], smoothing);
+            assert!((value(&loss) - expected / 6.0).abs() < 1e-5, "{} {}", value(&loss), expected / 6.0);
+        }
+    }
+
+    #[test]
+    fn the_fused_gradient_equals_the_plain_one() {
+        let device = Device::flex().autodiff();
+        let gold = [vec![0], vec![1, 2]];
+        let z = logits(&device).require_grad();
+        let fused = z.grad(&bce_with_logits(z.clone(), &gold, 0.0).backward()).unwrap();
+        let z = logits(&device).require_grad();
+        let plain = z.grad(&bce_with_logits(z.clone(), &gold, 1e-12).backward()).unwrap();
+        let difference = (fused - plain).abs().max().into_scalar::<f32>();
+        assert!(difference < 1e-6, "{difference}");
+    }
+
+    #[test]
+    fn cross_entropy_equals_the_formula() {
+        let z = [[2.0f64, -1.0, 0.5], [-3.0, 40.0, -40.0]];
+        for smoothing in [0.0, 0.2] {
+            let mut expected = 0.0;
+            for (z, gold) in z.iter().zip([2usize, 1]) {
+                let normaliser = z.iter().map(|z| (z - 40.0).exp()).sum::<f64>().ln() + 40.0;
+                let uniform = z.iter().map(|z| normaliser - z).sum::<f64>() / 3.0;
+                expected += (1.0 - smoothing) * (normaliser - z[gold]) + smoothing * uniform;
+            }
+            let loss = cross_entropy(logits(&Device::flex()), &[2, 1], smoothing);
+            assert!((value(&loss) - expected / 2.0).abs() < 1e-4, "{} {}", value(&loss), expected / 2.0);
+        }
+    }
+}

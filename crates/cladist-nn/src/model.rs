@@ -1,0 +1,257 @@
+//! A trained network with its tokenizer and labels: a classifier.
+
+use std::path::Path;
+
+use burn::module::Module;
+use burn::tensor::Device;
+use cladist_core::bundle::Writer;
+use cladist_core::{Classifier, Document, Job, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
+
+use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
+use crate::error::{Error, Result};
+use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, HeadInput, Moment, Task};
+use crate::parameters;
+use crate::source::EncoderSource;
+use crate::tokens::{Pool, Sequence, TokenBatch, Tokenizer, TokensConfig, sorted_by_tokens};
+
+/// Tokens of a batch when nothing is learnt: enough to keep all cores busy, little enough for the caches.
+const BUDGET: usize = 4096;
+/// Documents tokenised at once.
+const CHUNK: usize = 2048;
+/// The file of the head's parameters.
+const HEAD: &str = "head.safetensors";
+
+/// What decides the form of a network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Design {
+    /// The head.
+    pub head: AnyHeadConfig,
+    /// What is to be predicted.
+    pub task: Task,
+    /// From text to tokens.
+    pub tokens: TokensConfig,
+    /// Label smoothing of the losses.
+    pub label_smoothing: f64,
+}
+
+/// Encoder and head.
+#[derive(Module, Debug)]
+pub struct Network {
+    pub(crate) encoder: Encoder,
+    pub(crate) head: AnyHead,
+}
+
+/// A network that labels documents.
+#[derive(Debug)]
+pub struct NeuralModel {
+    pub(crate) network: Network,
+    pub(crate) packed: Option<PackedWeights>,
+    pub(crate) layers: LayerSet,
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) taxonomy: Taxonomy,
+    pub(crate) design: Design,
+}
+
+/// A score and, if gold labels were given, a loss.
+pub(crate) struct Judged {
+    pub(crate) rows: Vec<Vec<(LabelId, f32)>>,
+    /// Mean loss over documents.
+    pub(crate) loss: f64,
+}
+
+impl NeuralModel {
+    /// A network with a new head on a pretrained or new encoder.
+    pub fn create(
+        design: Design,
+        source: &EncoderSource,
+        documents: &[Document],
+        taxonomy: Taxonomy,
+        counts: &LabelCounts,
+        seed: u64,
+        device: &Device,
+    ) -> Result<(Self, LoadReport)> {
+        design.tokens.validate()?;
+        let texts = || documents.iter().map(|document| document.text.as_str()).collect::<Vec<_>>();
+        let (tokenizer, encoder, report) = source.open(texts, design.head.pooled(), seed, device)?;
+        let model = Self::assemble(design, tokenizer, encoder, taxonomy, counts, seed, device)?;
+        Ok((model, report))
+    }
+
+    fn assemble(
+        design: Design,
+        tokenizer: Tokenizer,
+        encoder: Encoder,
+        taxonomy: Taxonomy,
+        counts: &LabelCounts,
+        seed: u64,
+        device: &Device,
+    ) -> Result<Self> {
+        let config = encoder.config();
+        if tokenizer.vocab_size() > config.vocab_size {
+            let problem = format!(
+                "the tokenizer has {} pieces but the encoder only {}",
+                tokenizer.vocab_size(),
+                config.vocab_size
+            );
+            return Err(Error::Tokenizer { problem });
+        }
+        if design.tokens.max_tokens > config.max_tokens() {
+            let problem = format!(
+                "`tokens.max_tokens` is {} but the encoder takes at most {} tokens",
+                design.tokens.max_tokens,
+                config.max_tokens()
+            );
+            return Err(Error::Tokenizer { problem });
+        }
+        let context = HeadContext {
+            taxonomy: &taxonomy,
+            label_counts: counts,
+            hidden_size: encoder.hidden_size(),
+            n_layers: encoder.n_layers(),
+            task: design.task,
+            label_smoothing: design.label_smoothing,
+            device,
+            seed: crate::encoder::place(seed, 1 << 40),
+        };
+        let head = design.head.build(&context)?;
+        let layers = design.head.layers(encoder.n_layers());
+        Ok(Self { network: Network { encoder, head }, packed: None, layers, tokenizer, taxonomy, design })
+    }
+
+    /// Writes its files into a bundle: an encoder folder as Hugging Face's tools have it, and the head.
+    pub fn save(&self, writer: &Writer) -> cladist_core::Result<()> {
+        let core = |error: Error| error.into_core();
+        let (config, weights) = self.network.encoder.export().map_err(core)?;
+        writer.write("config.json", &config)?;
+        writer.write("model.safetensors", &weights)?;
+        writer.write("tokenizer.json", self.tokenizer.to_json())?;
+        let head = parameters::write(&parameters::named(&self.network.head)).map_err(core)?;
+        writer.write(HEAD, &head)
+    }
+
+    /// Reads what [`NeuralModel::save`] wrote.
+    pub fn load(
+        folder: &Path,
+        design: Design,
+        taxonomy: Taxonomy,
+        counts: &LabelCounts,
+        device: &Device,
+    ) -> Result<Self> {
+        let tokenizer = Tokenizer::from_folder(folder)?;
+        let (encoder, _) = Encoder::load(folder, design.head.pooled(), 0, device)?;
+        let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, counts, 0, device)?;
+        let path = folder.join(HEAD);
+        let values = parameters::read(&path)?;
+        model.network.head = parameters::replace(model.network.head, values)
+            .map_err(|reason| parameters::unfit(&path, reason))?;
+        Ok(model.ready())
+    }
+
+    /// Packs the weights for scoring.
+    #[must_use]
+    pub(crate) fn ready(mut self) -> Self {
+        self.packed = self.network.encoder.pack();
+        self
+    }
+
+    /// The number of parameters.
+    #[must_use]
+    pub fn n_parameters(&self) -> usize {
+        self.network.num_params()
+    }
+
+    /// Windows of each text.
+    pub(crate) fn tokenize(&self, documents: &[Document]) -> Result<Vec<Vec<Sequence>>> {
+        let texts: Vec<&str> = documents.iter().map(|document| document.text.as_str()).collect();
+        self.tokenizer.encode(&texts, &self.design.tokens)
+    }
+
+    /// Rows of scores of tokenised documents, in order; the loss too if gold labels are given.
+    pub(crate) fn run(
+        &self,
+        documents: &[Vec<Sequence>],
+        gold: Option<&[LabelSet]>,
+        top_k: Option<usize>,
+        job: &Job<'_>,
+    ) -> cladist_core::Result<Judged> {
+        let windows: Vec<(usize, &Sequence)> =
+            (documents.iter().enumerate()).flat_map(|(n, windows)| windows.iter().map(move |w| (n, w))).collect();
+        let lengths: Vec<usize> = windows.iter().map(|(_, sequence)| sequence.len()).collect();
+        let mut rows: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); windows.len()];
+        let mut loss = 0.0;
+        // Pooling windows needs every label's score.
+        let kept = if windows.len() == documents.len() { top_k } else { None };
+        for batch in sorted_by_tokens(&lengths, BUDGET) {
+            job.cancel.check()?;
+            let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
+            let mode = Mode::Inference(self.packed.as_ref());
+            let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), &self.layers, mode);
+            let input = HeadInput { documents: &encoded };
+            if let Some(gold) = gold {
+                let gold: Vec<LabelSet> = batch.iter().map(|&n| gold[windows[n].0].clone()).collect();
+                let objective = self.network.head.objective(&input, &gold, &Moment { epoch: 0.0, seed: None });
+                let total = objective.total().map_or(0.0, |total| f64::from(total.into_scalar::<f32>()));
+                loss += total * batch.len() as f64;
+            }
+            for (&n, row) in batch.iter().zip(self.network.head.score(&input, kept)) {
+                rows[n] = row;
+            }
+            let firsts = batch.iter().filter(|&&n| n == 0 || windows[n - 1].0 != windows[n].0);
+            job.progress.advance(firsts.count() as u64);
+        }
+        loss /= windows.len().max(1) as f64;
+        if windows.len() > documents.len() {
+            rows = pool(documents, rows, self.design.tokens.pool, top_k);
+        }
+        Ok(Judged { rows, loss })
+    }
+}
+
+/// One row per document from the rows of its windows.
+fn pool(
+    documents: &[Vec<Sequence>],
+    rows: Vec<Vec<(LabelId, f32)>>,
+    pool: Pool,
+    top_k: Option<usize>,
+) -> Vec<Vec<(LabelId, f32)>> {
+    let mut rows = rows.into_iter();
+    documents
+        .iter()
+        .map(|windows| {
+            let mut pooled: Vec<(LabelId, f32)> = rows.next().unwrap_or_default();
+            for row in rows.by_ref().take(windows.len() - 1) {
+                for (cell, (_, score)) in pooled.iter_mut().zip(row) {
+                    cell.1 = match pool {
+                        Pool::Max => cell.1.max(score),
+                        Pool::Mean => cell.1 + score,
+                    };
+                }
+            }
+            if pool == Pool::Mean {
+                pooled.iter_mut().for_each(|(_, score)| *score /= windows.len() as f32);
+            }
+            if let Some(k) = top_k {
+                cladist_core::scores::keep_top(&mut pooled, k);
+            }
+            pooled
+        })
+        .collect()
+}
+
+impl Classifier for NeuralModel {
+    fn taxonomy(&self) -> &Taxonomy {
+        &self.taxonomy
+    }
+
+    fn score(&self, documents: &[Document], request: &Request<'_>) -> cladist_core::Result<Scores> {
+        let mut scores = Scores::new();
+        for chunk in documents.chunks(CHUNK) {
+            request.job.cancel.check()?;
+            let tokens = self.tokenize(chunk).map_err(Error::into_core)?;
+            for row in self.run(&tokens, None, request.top_k, &request.job)?.rows {
+                scores.push_row(row);
+            }
+        }
+        Ok(scores)
+    }
+}

@@ -1,0 +1,115 @@
+//! Where an encoder comes from: a folder, the Hugging Face hub, or nothing.
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
+
+use crate::encoder::{Encoder, LoadReport, Scratch};
+use crate::error::{Error, Result};
+use crate::tokens::Tokenizer;
+
+/// What `--encoder` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EncoderSource {
+    /// A folder with `config.json`, `tokenizer.json` and `model.safetensors`.
+    Folder(PathBuf),
+    /// A new encoder and a tokenizer made from the training texts.
+    Scratch(Scratch),
+    /// A repository of the hub, with a revision if one was given: `bert-base-uncased`, `org/name@main`.
+    Hub {
+        /// `name` or `owner/name`.
+        name: String,
+        /// Branch, tag or commit.
+        revision: Option<String>,
+    },
+}
+
+impl EncoderSource {
+    /// Understands what a user wrote: an existing folder first, then `scratch:SIZE`, else a name of the hub.
+    pub fn parse(text: &str) -> Result<Self> {
+        let refuse = |problem: String| Error::Encoder { path: PathBuf::from(text), problem };
+        if let Some(size) = text.strip_prefix("scratch:") {
+            return size.parse().map(Self::Scratch).map_err(refuse);
+        }
+        let path = Path::new(text);
+        if path.is_dir() {
+            return Ok(Self::Folder(path.to_owned()));
+        }
+        let (name, revision) = match text.split_once('@') {
+            Some((name, revision)) => (name, Some(revision.to_owned())),
+            None => (text, None),
+        };
+        let plain = |part: &str| {
+            !part.is_empty()
+                && !part.starts_with('.')
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        };
+        let parts: Vec<&str> = name.split('/').collect();
+        if path.is_absolute() || text.starts_with('.') || parts.len() > 2 || !parts.iter().all(|part| plain(part)) {
+            return Err(refuse("there is no such folder".to_owned()));
+        }
+        Ok(Self::Hub { name: name.to_owned(), revision })
+    }
+
+    /// Tokenizer and encoder; `texts` is called if a tokenizer is to be made.
+    pub(crate) fn open<'a>(
+        &self,
+        texts: impl FnOnce() -> Vec<&'a str>,
+        pooler: bool,
+        seed: u64,
+        device: &Device,
+    ) -> Result<(Tokenizer, Encoder, LoadReport)> {
+        let folder = match self {
+            Self::Folder(folder) => folder.clone(),
+            Self::Scratch(size) => {
+                let tokenizer = Tokenizer::train(&texts(), size.vocab_size(), 2)?;
+                let config = size.config(tokenizer.vocab_size());
+                return Ok((tokenizer, Encoder::random(config, pooler, seed, device), LoadReport::default()));
+            }
+            Self::Hub { name, revision } => fetch(name, revision.as_deref())?,
+        };
+        let tokenizer = Tokenizer::from_folder(&folder)?;
+        let (encoder, report) = Encoder::load(&folder, pooler, seed, device)?;
+        Ok((tokenizer, encoder, report))
+    }
+}
+
+#[cfg(not(feature = "hub"))]
+fn fetch(name: &str, _revision: Option<&str>) -> Result<PathBuf> {
+    Err(Error::Encoder {
+        path: PathBuf::from(name),
+        problem: "there is no such folder, and this program was built without the `hub` feature\n\
+                  hint: download the model and give its folder, or build with `--features hub`"
+            .to_owned(),
+    })
+}
+
+#[cfg(feature = "hub")]
+use crate::hub::fetch;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_folders_and_sizes_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().to_str().unwrap();
+        assert_eq!(EncoderSource::parse(text).unwrap(), EncoderSource::Folder(folder.path().to_owned()));
+        assert_eq!(EncoderSource::parse("scratch:mini").unwrap(), EncoderSource::Scratch(Scratch::Mini));
+        let hub = |name: &str, revision: Option<&str>| EncoderSource::Hub {
+            name: name.to_owned(),
+            revision: revision.map(str::to_owned),
+        };
+        assert_eq!(EncoderSource::parse("bert-base-uncased").unwrap(), hub("bert-base-uncased", None));
+        assert_eq!(EncoderSource::parse("a/b@v1").unwrap(), hub("a/b", Some("v1")));
+    }
+
+    #[test]
+    fn what_can_be_neither_is_refused() {
+        for text in ["scratch:huge", "/no/such/folder", "./models/x", "a/b/c", "../x", "a b", ""] {
+            let message = EncoderSource::parse(text).unwrap_err().to_string();
+            assert!(message.contains(text), "{message}");
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! The loop.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use burn::module::Module;
+use cladist_core::{Cancel, Document, Job, LabelSet, Scores};
+
+use super::config::TrainConfig;
+use super::files::RunFiles;
+use super::progress::{DevReport, Speed, StepReport, Watcher};
+use super::state::{Progress, Weights};
+use super::stopping::{StoppingConfig, Verdict};
+use crate::encoder::{Mode, place};
+use crate::error::{Error, Result};
+use crate::heads::{Group, HeadInput, Moment, Task};
+use crate::model::{Network, NeuralModel};
+use crate::optim::{AdamW, GradientSum};
+use crate::parameters::{self, named};
+use crate::tokens::{Sequence, TokenBatch, batch_rng, by_documents, by_tokens, shuffled};
+
+/// Batches in a row without a finite loss after which training gives up.
+const GIVE_UP: usize = 3;
+/// Documents whose lengths are sorted together when batches are made by tokens.
+const WINDOW: usize = 1024;
+
+/// Documents with their labels.
+#[derive(Debug, Clone, Copy)]
+pub struct Examples<'a> {
+    /// The documents.
+    pub documents: &'a [Document],
+    /// The labels of each.
+    pub gold: &'a [LabelSet],
+}
+
+/// How scores of dev are judged.
+pub trait Measure {
+    /// Metrics by name.
+    fn measure(&self, scores: &Scores) -> cladist_core::Result<BTreeMap<String, f64>>;
+    /// Whether more of a metric is better; `None` if there is none of that name.
+    fn higher_is_better(&self, metric: &str) -> Option<bool>;
+}
+
+/// What a run needs beside the model.
+pub struct Plan<'a> {
+    /// Settings.
+    pub config: &'a TrainConfig,
+    /// What is learnt from.
+    pub train: Examples<'a>,
+    /// What decides which model is best.
+    pub dev: Option<Examples<'a>>,
+    /// How dev is judged.
+    pub measure: &'a dyn Measure,
+    /// Where checkpoints, the journal and event files go.
+    pub folder: Option<&'a Path>,
+    /// Whether to go on from the latest checkpoint in the folder.
+    pub resume: bool,
+    /// Who watches.
+    pub watcher: &'a dyn Watcher,
+    /// When to stop.
+    pub cancel: Cancel,
+}
+
+/// How a run went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Updates made.
+    pub steps: u64,
+    /// Seconds of training, over all sittings.
+    pub seconds: f64,
+    /// Batches skipped because their loss was not finite.
+    pub skipped: u64,
+    /// The step and value of the best evaluation.
+    pub best: Option<(u64, f64)>,
+    /// Whether patience ran out before the last epoch.
+    pub stopped_early: bool,
+}
+
+/// Fits a model; the best one on dev comes back, or the last one without dev.
+pub fn train(model: NeuralModel, plan: &Plan<'_>) -> Result<(NeuralModel, Outcome)> {
+    plan.config.validate()?;
+    check_gold(&plan.train, model.design.task)?;
+    plan.dev.as_ref().map_or(Ok(()), |dev| check_gold(dev, model.design.task))?;
+    let tokens = model.tokenize(plan.train.documents)?;
+    let dev_tokens = plan.dev.as_ref().map(|dev| model.tokenize(dev.documents)).transpose()?;
+    let mut trainer = Trainer::new(model, plan, &tokens)?;
+    loop {
+        if trainer.evaluation_is_due()
+            && let (Some(dev), Some(tokens)) = (&plan.dev, &dev_tokens)
+        {
+            match trainer.evaluate(dev, tokens) {
+                Err(Error::Core(cladist_core::Error::Cancelled)) => return Err(trainer.interrupted()),
+                other => other?,
+            }
+        }
+        if !trainer.has_next() {
+            return trainer.finish();
+        }
+        if plan.cancel.is_cancelled() {
+            return Err(trainer.interrupted());
+        }
+        let report = trainer.step()?;
+        trainer.log(&report)?;
+        trainer.save_if_due()?;
+    }
+}
+
+struct Trainer<'a> {
+    plan: &'a Plan<'a>,
+    /// What dev is scored with; its network is of the last evaluation.
+    model: NeuralModel,
+    network: Network,
+    groups: BTreeMap<String, Group>,
+    optimiser: AdamW,
+    progress: Progress,
+    weights: Weights,
+    higher_is_better: bool,
+    /// Windows of all documents, with the number of the document.
+    examples: Vec<(usize, &'a Sequence)>,
+    lengths: Vec<usize>,
+    /// Updates of each epoch.
+    per_epoch: Vec<u64>,
+    /// The batches of the current epoch.
+    batches: Vec<Vec<usize>>,
+    files: Option<RunFiles>,
+    speed: Speed,
+    since_log: BTreeMap<String, (f64, u64)>,
+    last_save: Instant,
+}
+
+impl<'a> Trainer<'a> {
+    fn new(mut model: NeuralModel, plan: &'a Plan<'a>, tokens: &'a [Vec<Sequence>]) -> Result<Self> {
+        let config = plan.config;
+        let higher_is_better = match config.monitor.as_str() {
+            "loss" => false,
+            metric => plan.measure.higher_is_better(metric).ok_or_else(|| {
+                cladist_core::Error::setting("train.monitor", "`loss` or the name of a metric", metric)
+            })?,
+        };
+        let examples: Vec<(usize, &Sequence)> = (tokens.iter().enumerate())
+            .flat_map(|(n, windows)| windows.iter().map(move |window| (n, window)))
+            .collect();
+        let lengths: Vec<usize> = examples.iter().map(|(_, sequence)| sequence.len()).collect();
+        let updates = |epoch| batches(config, &lengths, epoch).len().div_ceil(config.accumulate) as u64;
+        let per_epoch: Vec<u64> = (0..config.epochs).map(updates).collect();
+        if per_epoch.first() == Some(&0) {
+            return Err(cladist_core::Error::NothingToLearn { n_documents: plan.train.documents.len() }.into());
+        }
+        if let Some(rate) = config.dropout {
+            model.network.encoder = model.network.encoder.with_dropout(rate as f32);
+        }
+        if config.freeze_layers > 0 {
+            model.network.encoder = model.network.encoder.freeze(config.freeze_layers);
+        }
+        let mut trainer = Self {
+            plan,
+            network: model.network.clone().train(),
+            groups: groups(&model.network),
+            model,
+            optimiser: AdamW::new(config.optimizer),
+            progress: Progress::new(fingerprint(config, &examples, plan.train.gold)),
+            weights: Weights::default(),
+            higher_is_better,
+            examples,
+            lengths,
+            per_epoch,
+            batches: Vec::new(),
+            files: None,
+            speed: Speed::default(),
+            since_log: BTreeMap::new(),
+            last_save: Instant::now(),
+        };
+        if let Some(folder) = plan.folder {
+            trainer.open(folder)?;
+        }
+        trainer.begin_epoch();
+        Ok(trainer)
+    }
+
+    /// Opens the run folder and goes on from its latest checkpoint if that is wanted.
+    fn open(&mut self, folder: &Path) -> Result<()> {
+        let mut files = RunFiles::open(folder)?;
+        if self.plan.resume {
+            let found = files.latest()?;
+            for reason in found.passed_over {
+                self.plan.watcher.note(&format!("a checkpoint cannot be used: {reason}"));
+            }
+            if let Some(checkpoint) = found.checkpoint {
+                let restored = self.progress.load(&checkpoint.path, self.plan.config, &mut self.weights)?;
+                let device = self.model.network.encoder.device();
+                let (network, optimiser) =
+                    restored.apply(self.network.clone(), self.plan.config.optimizer, &device)?;
+                (self.network, self.optimiser) = (network, optimiser);
+                self.plan.watcher.note(&format!("going on after step {}", self.progress.step));
+            }
+        }
+        files.begin(self.progress.step)?;
+        self.files = Some(files);
+        Ok(())
+    }
+
+    fn total(&self) -> u64 {
+        self.per_epoch.iter().sum()
+    }
+
+    fn begin_epoch(&mut self) {
+        let (config, epoch) = (self.plan.config, self.progress.epoch);
+        if epoch < config.epochs {
+            self.batches = batches(config, &self.lengths, epoch);
+            let averaging = config.averaging.as_ref().filter(|_| self.progress.in_epoch == 0);
+            if let Some(weight) =
+                averaging.and_then(|averaging| self.progress.averaging.epoch_started(averaging, epoch))
+            {
+                self.weights.take_in(&self.network, weight);
+            }
+        }
+    }
+
+    /// Whether there is another update to make; moves on to the next epoch.
+    fn has_next(&mut self) -> bool {
+        if self.progress.in_epoch == self.per_epoch[self.progress.epoch] && !self.progress.stopped {
+            self.progress.epoch += 1;
+            self.progress.in_epoch = 0;
+            if self.progress.epoch == self.per_epoch.len() {
+                // The state of a finished run stays valid.
+                self.progress.epoch -= 1;
+                self.progress.in_epoch = self.per_epoch[self.progress.epoch];
+                return false;
+            }
+            self.begin_epoch();
+        }
+        !self.progress.stopped
+    }
+
+    /// One update, from one batch or several.
+    fn step(&mut self) -> Result<StepReport> {
+        let start = Instant::now();
+        let config = self.plan.config;
+        let epoch = self.progress.epoch;
+        let first = self.progress.in_epoch as usize * config.accumulate;
+        let group = self.batches[first..self.batches.len().min(first + config.accumulate)].to_vec();
+        let mut sum = GradientSum::default();
+        let mut terms = Terms::default();
+        let mut finite = true;
+        for (n, batch) in group.iter().enumerate() {
+            let seed = place(config.seed, ((self.progress.step + 1) << 16) + n as u64);
+            let within = self.progress.in_epoch as f64 / self.per_epoch[epoch].max(1) as f64;
+            let moment = Moment { epoch: epoch as f64 + within, seed: Some(seed) };
+            let sequences: Vec<&Sequence> = batch.iter().map(|&n| self.examples[n].1).collect();
+            let gold: Vec<LabelSet> =
+                batch.iter().map(|&n| self.plan.train.gold[self.examples[n].0].clone()).collect();
+            let tokens = TokenBatch::new(&sequences);
+            let encoded = self.network.encoder.encode(&tokens, &self.model.layers, Mode::Training { seed });
+            let objective = self.network.head.objective(&HeadInput { documents: &encoded }, &gold, &moment);
+            drop(encoded);
+            terms.add(objective.values(), group.len());
+            let Some(loss) = objective.total() else { continue };
+            let value = f64::from(loss.clone().inner().into_scalar::<f32>());
+            terms.add(vec![("loss".to_owned(), value)], group.len());
+            if !value.is_finite() {
+                finite = false;
+                break;
+            }
+            sum.add(&self.network, loss.backward());
+        }
+        let norm = sum.norm();
+        let total = self.total();
+        if finite && norm.is_finite() {
+            self.progress.bad_in_a_row = 0;
+            let (groups, step) = (&self.groups, self.progress.step);
+            let rate = |name: &str| {
+                config.rate(groups.get(name).copied().unwrap_or(Group::Output), step, total)
+            };
+            let clip = (config.clip > 0.0).then_some(config.clip);
+            // Moved out, not cloned: parameters that nobody else holds are changed in place.
+            let network = std::mem::replace(&mut self.network, self.model.network.clone());
+            self.network = self.optimiser.step(network, sum, clip, &rate);
+            terms.add(vec![("gradient-norm".to_owned(), norm)], 1);
+        } else {
+            self.skip(&group.concat())?;
+        }
+        let n_documents = group.iter().map(Vec::len).sum();
+        let n_tokens = group.iter().flatten().map(|&n| self.lengths[n]).sum();
+        self.progress.step += 1;
+        self.progress.in_epoch += 1;
+        let averaging = config.averaging.as_ref();
+        if let Some(weight) = averaging.and_then(|averaging| self.progress.averaging.updated(averaging)) {
+            self.weights.take_in(&self.network, weight);
+        }
+        self.progress.seconds += start.elapsed().as_secs_f64();
+        self.speed.record(start.elapsed(), n_documents, n_tokens);
+        let step = self.progress.step;
+        Ok(StepReport {
+            step,
+            total_steps: total,
+            epoch,
+            terms: terms.0,
+            learning_rates: self.rates(step - 1),
+            documents_per_second: self.speed.documents_per_second(),
+            tokens_per_second: self.speed.tokens_per_second(),
+            seconds_left: self.speed.seconds_left(total - step),
+        })
+    }
+
+    /// Counts a batch without a finite loss; too many in a row end the run, with the last checkpoint as it is.
+    fn skip(&mut self, batch: &[usize]) -> Result<()> {
+        self.progress.skipped += 1;
+        self.progress.bad_in_a_row += 1;
+        let step = self.progress.step + 1;
+        if self.progress.bad_in_a_row >= GIVE_UP {
+            let documents = self.plan.train.documents;
+            let ids = batch.iter().map(|&n| documents[self.examples[n].0].id.clone()).collect();
+            return Err(Error::Diverged { step, in_a_row: GIVE_UP, ids });
+        }
+        self.plan.watcher.note(&format!("step {step}: the loss is not finite, so the batch is skipped"));
+        Ok(())
+    }
+
+    /// The rate of every group that has parameters.
+    fn rates(&self, step: u64) -> Vec<(String, f64)> {
+        [(Group::Encoder, "encoder"), (Group::Labels, "labels"), (Group::Output, "output")]
+            .into_iter()
+            .filter(|(group, _)| self.groups.values().any(|other| other == group))
+            .map(|(group, name)| (name.to_owned(), self.plan.config.rate(group, step, self.total())))
+            .collect()
+    }
+
+    fn log(&mut self, report: &StepReport) -> Result<()> {
+        self.plan.watcher.step(report);
+        for (name, value) in &report.terms {
+            let entry = self.since_log.entry(name.clone()).or_default();
+            *entry = (entry.0 + value, entry.1 + 1);
+        }
+        let epoch_ends = self.progress.in_epoch == self.per_epoch[self.progress.epoch];
+        if !(report.step.is_multiple_of(self.plan.config.log_steps) || epoch_ends) {
+            return Ok(());
+        }
+        let since = std::mem::take(&mut self.since_log);
+        let Some(files) = &mut self.files else { return Ok(()) };
+        let mut values: BTreeMap<String, f64> =
+            since.into_iter().map(|(name, (sum, n))| (name, sum / n as f64)).collect();
+        values.extend(report.learning_rates.iter().map(|(name, rate)| (format!("rate-{name}"), *rate)));
+        values.insert("documents-per-second".to_owned(), report.documents_per_second);
+        values.insert("tokens-per-second".to_owned(), report.tokens_per_second);
+        files.train(report.step, report.epoch, values, self.progress.seconds)
+    }
+
+    fn evaluation_is_due(&self) -> bool {
+        let Progress { step, in_epoch, epoch, evaluated, .. } = self.progress;
+        let due = match self.plan.config.eval_steps {
+            0 => in_epoch == self.per_epoch[epoch],
+            every => step.is_multiple_of(every) || step == self.total(),
+        };
+        due && step > 0 && evaluated < step
+    }
+
+    fn evaluate(&mut self, dev: &Examples<'_>, tokens: &[Vec<Sequence>]) -> Result<()> {
+        let start = Instant::now();
+        let config = self.plan.config;
+        self.model.network = self.weights.averaged(self.network.valid())?;
+        self.model.packed = self.model.network.encoder.pack();
+        let job = Job { cancel: self.plan.cancel.clone(), ..Job::silent() };
+        let judged = self.model.run(tokens, Some(dev.gold), None, &job)?;
+        let mut values = self.plan.measure.measure(&Scores::from_rows(judged.rows))?;
+        values.insert("loss".to_owned(), judged.loss);
+        let value = values.get(&config.monitor).copied().unwrap_or(f64::NAN);
+        let stopping = StoppingConfig {
+            patience: (config.patience > 0).then_some(config.patience),
+            ..StoppingConfig::default()
+        };
+        let (step, epoch) = (self.progress.step, self.progress.epoch);
+        let verdict = self.progress.stopping.observe(&stopping, self.higher_is_better, step, value);
+        let best = verdict == Verdict::Better;
+        if best {
+            self.weights.best = Some(named(&self.model.network));
+        }
+        self.progress.stopped = verdict == Verdict::Stop;
+        self.progress.evaluated = step;
+        self.progress.seconds += start.elapsed().as_secs_f64();
+        if let Some(files) = &mut self.files {
+            files.dev(step, epoch, &values, self.progress.seconds)?;
+        }
+        self.plan.watcher.dev(&DevReport { epoch, step, values, best });
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<()> {
+        if let Some(files) = &self.files {
+            files.save(self.progress.step, |writer| {
+                self.progress.save(writer, &self.network, &self.optimiser, &self.weights)
+            })?;
+        }
+        self.last_save = Instant::now();
+        Ok(())
+    }
+
+    fn save_if_due(&mut self) -> Result<()> {
+        let config = self.plan.config;
+        let minutes = Duration::from_secs_f64(60.0 * config.checkpoint_minutes);
+        let by_time = config.checkpoint_minutes > 0.0 && self.last_save.elapsed() >= minutes;
+        let every = config.checkpoint_steps;
+        if by_time || (every > 0 && self.progress.step.is_multiple_of(every)) { self.save() } else { Ok(()) }
+    }
+
+    /// Saves what there is; the error that ends the run.
+    fn interrupted(&mut self) -> Error {
+        match self.save() {
+            Ok(()) => {
+                if self.files.is_some() {
+                    self.plan.watcher.note(&format!("stopped and saved after step {}", self.progress.step));
+                }
+                cladist_core::Error::Cancelled.into()
+            }
+            Err(error) => error,
+        }
+    }
+
+    fn finish(mut self) -> Result<(NeuralModel, Outcome)> {
+        let mut network = self.weights.averaged(self.network.valid())?;
+        if let Some(best) = self.weights.best.take() {
+            network = parameters::replace(network, best)
+                .map_err(|reason| cladist_core::Error::Model { reason })?;
+        }
+        self.model.network = network;
+        let outcome = Outcome {
+            steps: self.progress.step,
+            seconds: self.progress.seconds,
+            skipped: self.progress.skipped,
+            best: self.progress.stopping.best().map(|best| (best.at, best.value)),
+            stopped_early: self.progress.stopped && self.progress.step < self.total(),
+        };
+        Ok((self.model.ready(), outcome))
+    }
+}
+
+/// Named values, averaged over the batches of an update.
+#[derive(Default)]
+struct Terms(Vec<(String, f64)>);
+
+impl Terms {
+    fn add(&mut self, values: Vec<(String, f64)>, n: usize) {
+        for (name, value) in values {
+            match self.0.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, sum)) => *sum += value / n as f64,
+                None => self.0.push((name, value / n as f64)),
+            }
+        }
+    }
+}
+
+/// The batches of an epoch: a function of seed and epoch alone.
+fn batches(config: &TrainConfig, lengths: &[usize], epoch: usize) -> Vec<Vec<usize>> {
+    let order = shuffled(lengths.len(), config.seed, epoch as u64);
+    if config.batch_tokens == 0 {
+        return by_documents(&order, config.batch_size);
+    }
+    let mut random = batch_rng(config.seed, epoch as u64);
+    by_tokens(lengths, &order, config.batch_tokens, WINDOW, &mut random)
+}
+
+/// The group of each parameter.
+fn groups(network: &Network) -> BTreeMap<String, Group> {
+    parameters::names(network)
+        .into_iter()
+        .map(|name| {
+            let group =
+                name.strip_prefix("head.").map_or(Group::Encoder, |parameter| network.head.group(parameter));
+            (name, group)
+        })
+        .collect()
+}
+
+/// What must not change between the sittings of a run: settings, texts and labels.
+fn fingerprint(config: &TrainConfig, examples: &[(usize, &Sequence)], gold: &[LabelSet]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    // How often a run saves or speaks does not change what it learns.
+    let settings = TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..config.clone() };
+    hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
+    for (document, sequence) in examples {
+        hasher.update(&(*document as u64).to_le_bytes());
+        sequence.ids.iter().for_each(|id| {
+            hasher.update(&id.to_le_bytes());
+        });
+    }
+    for labels in gold {
+        hasher.update(&(labels.len() as u64).to_le_bytes());
+        labels.iter().for_each(|label| {
+            hasher.update(&(label.index() as u64).to_le_bytes());
+        });
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// With a softmax, every document must have one label.
+fn check_gold(examples: &Examples<'_>, task: Task) -> Result<()> {
+    if task == Task::MultiLabel {
+        return Ok(());
+    }
+    let wrong = examples.gold.iter().position(|labels| labels.len() != 1);
+    wrong.map_or(Ok(()), |n| {
+        let id = examples.documents[n].id.clone();
+        Err(Error::NotOneLabel { id, n_labels: examples.gold[n].len() })
+    })
+}
