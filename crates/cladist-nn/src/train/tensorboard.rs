@@ -54,9 +54,9 @@ impl EventWriter {
         let mut writer = Self(file);
         let seconds = now.as_secs_f64();
         writer.0.append(&record(&event(seconds, 0, &Content::Version)))?;
-        if let Some(step) = resumed_at {
-            writer.0.append(&record(&event(seconds, step + 1, &Content::Start)))?;
-        }
+        // In a new run's file too: TensorBoard takes only the second start of a folder for a restart.
+        let first = resumed_at.map_or(0, |step| step.saturating_add(1));
+        writer.0.append(&record(&event(seconds, first, &Content::Start)))?;
         Ok(writer)
     }
 
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_begins_with_its_version_and_a_resumed_one_with_its_step() {
+    fn a_file_begins_with_its_version_and_the_step_it_starts_at() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("tb");
         let first = EventWriter::create(&folder, None).unwrap();
@@ -241,9 +241,10 @@ mod tests {
         let name = |writer: &EventWriter| writer.path().file_name().unwrap().to_string_lossy().into_owned();
         assert!(name(&first).starts_with("events.out.tfevents.") && name(&first) < name(&second));
         let (one, two) = (std::fs::read(first.path()).unwrap(), std::fs::read(second.path()).unwrap());
-        assert_eq!(one.len(), 16 + 9 + 2 + 2 + VERSION.len());
-        assert!(one.windows(VERSION.len()).any(|window| window == VERSION.as_bytes()));
-        assert_eq!(two[one.len() + 12 + 9..two.len() - 4], [0x10, 7, 0x3a, 2, 0x08, 1]);
+        let version = 16 + 9 + 2 + 2 + VERSION.len();
+        assert_eq!(one[version - 4 - VERSION.len()..version - 4], *VERSION.as_bytes());
+        assert_eq!(one[version + 12 + 9..one.len() - 4], [0x10, 0, 0x3a, 2, 0x08, 1]);
+        assert_eq!(two[version + 12 + 9..two.len() - 4], [0x10, 7, 0x3a, 2, 0x08, 1]);
     }
 
     /// Writes a folder of events for the real TensorBoard to read, if asked for one.
