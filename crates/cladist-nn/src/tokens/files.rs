@@ -158,7 +158,7 @@ fn byte_level(
 ) -> Result<Value, usize> {
     let prefix = config.get("add_prefix_space").and_then(Value::as_bool).unwrap_or(false);
     let mut pairs = Vec::new();
-    for (line, number) in merges.lines().zip(1..) {
+    for (line, number) in merges.lines().zip(1usize..) {
         if line.is_empty() || line.starts_with("#version") {
             continue;
         }
