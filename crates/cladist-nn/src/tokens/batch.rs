@@ -5,7 +5,8 @@
 pub struct Sequence {
     /// Rows of the vocabulary.
     pub ids: Vec<u32>,
-    /// For each token the bytes of the original text that it stands for, `(0, 0)` for special tokens.
+    /// For each token the bytes of the original text that it stands for, `(0, 0)` for special tokens. White space
+    /// around is left out, and so may be accents and control characters that the tokenizer deletes.
     pub spans: Vec<(u32, u32)>,
 }
 

@@ -57,8 +57,8 @@ impl Tokenizer {
                 continue;
             }
             let certain = |piece: &Piece| piece.start > from && piece.start + self.margin <= to;
-            let certain = word_starts(&found).rfind(|&i| certain(&found[i]));
-            match certain {
+            let again = word_starts(&found).rfind(|&i| certain(&found[i]));
+            match again {
                 Some(i) => {
                     from = found[i].start;
                     pieces.extend_from_slice(&found[..i]);
@@ -90,8 +90,8 @@ impl Tokenizer {
             if gap.is_some() {
                 to = from;
             } else {
-                let certain = word_starts(&found).find(|&i| found[i].start >= from + self.margin);
-                match certain {
+                let again = word_starts(&found).find(|&i| found[i].start >= from + self.margin);
+                match again {
                     Some(i) => {
                         to = found[i].start;
                         found.drain(..i);

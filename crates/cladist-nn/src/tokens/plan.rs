@@ -75,17 +75,15 @@ fn length(lengths: &[usize], document: usize) -> usize {
 
 fn fill(lengths: &[usize], documents: &[usize], budget: usize) -> Vec<Vec<usize>> {
     let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut room = 0;
+    let mut n_tokens = 0usize;
     for &document in documents {
         let length = length(lengths, document);
+        n_tokens = n_tokens.saturating_add(length);
         match batches.last_mut() {
-            Some(batch) if length <= room => {
-                batch.push(document);
-                room -= length;
-            }
+            Some(batch) if n_tokens <= budget => batch.push(document),
             _ => {
                 batches.push(vec![document]);
-                room = budget.saturating_sub(length);
+                n_tokens = length;
             }
         }
     }

@@ -193,7 +193,9 @@ impl Tokenizer {
         object.insert("truncation".to_owned(), Value::Null);
         let mut inner = parse(&serde_json::to_vec(&json).map_err(refuse)?)?;
 
-        let id = |names: &[String]| names.iter().find_map(|name| Some((name.clone(), inner.token_to_id(name)?)));
+        let id = |names: &[String]| -> Option<(String, u32)> {
+            names.iter().find_map(|name| Some((name.clone(), inner.token_to_id(name)?)))
+        };
         let template = inner.post_process(Encoding::default(), None, true).map_err(refuse)?;
         let (start, end) = match *template.get_ids() {
             [start, end] => (start, end),
