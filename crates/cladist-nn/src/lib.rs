@@ -4,6 +4,7 @@
 //! fits it.
 
 pub mod blocks;
+pub mod device;
 pub mod encoder;
 pub mod error;
 mod fused;

@@ -1,7 +1,9 @@
 //! The settings of a run, resolved and checked.
 
+use std::path::Path;
+
 use cladist_core::Error;
-use cladist_core::calibrate::{CalibrateConfig, FitThresholds};
+use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
 use cladist_core::corpus::DataConfig;
 use cladist_core::decode::DecodeConfig;
 use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain};
@@ -241,38 +243,28 @@ impl RunConfig {
         let file = args.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
         let name = args.head.as_deref().or(file.text("head")).unwrap_or("svm");
         let head = heads::find(name)?;
-        let mut settings = Settings::of(&Self::new(head))?;
-        settings.merge(file);
-        settings.set("head", head.name)?;
-        corpus_settings(&mut settings, &args.corpus)?;
-        args.neural.apply(&mut settings, head)?;
-        if let Some(seed) = args.seed {
-            // Integers in TOML have a sign.
-            let seed = i64::try_from(seed)
-                .map_err(|_| Error::setting("train.seed", "at most 9223372036854775807", seed))?;
-            settings.set("train.seed", seed)?;
-            settings.set("data.seed", seed)?;
+        let mut settings = layers(&Self::new(head), &file, head, args)?;
+        if settings.text("task") == Some("multi-class") {
+            settings = layers(&Self::new(head).for_one_label(), &file, head, args)?;
         }
-        if let Some(dev) = args.dev {
-            settings.set("data.dev", dev)?;
-        }
-        if let Some(fit) = args.fit_thresholds {
-            let choice = match fit {
-                FitThresholdsArg::Micro => Some("micro-f1"),
-                FitThresholdsArg::Macro => Some("macro-f1"),
-                FitThresholdsArg::None => None,
-            };
-            settings.set("thresholds", if choice.is_some() { "fitted" } else { "fixed" })?;
-            if let Some(objective) = choice {
-                settings.set("fit_thresholds.objective", objective)?;
+        let mut config: Self = settings.resolve()?;
+        config.validate()?;
+        if let Recipe::Neural(recipe) = &mut config.recipe {
+            // A run can be taken up again from anywhere.
+            if Path::new(&recipe.encoder).is_dir() {
+                recipe.encoder = std::path::absolute(&recipe.encoder)?.display().to_string();
             }
         }
-        for argument in &args.set {
-            settings.set_argument(argument)?;
-        }
-        let config: Self = settings.resolve()?;
-        config.validate()?;
         Ok(config)
+    }
+
+    /// Defaults where each document has exactly one label: the most probable one is the answer.
+    fn for_one_label(mut self) -> Self {
+        self.common.thresholds = ThresholdSource::Fixed;
+        self.common.decode.top_k = Some(1);
+        self.common.decode.at_least = 1;
+        self.common.calibrate.method = Method::None;
+        self
     }
 
     /// Checks what types cannot.
@@ -292,6 +284,45 @@ impl RunConfig {
         metrics.validate()?;
         Ok(())
     }
+}
+
+/// Defaults, file, flags and `--set`, each over the one before.
+fn layers(
+    defaults: &RunConfig,
+    file: &Settings,
+    head: &HeadInfo,
+    args: &TrainArgs,
+) -> anyhow::Result<Settings> {
+    let mut settings = Settings::of(defaults)?;
+    settings.merge(file.clone());
+    settings.set("head", head.name)?;
+    corpus_settings(&mut settings, &args.corpus)?;
+    args.neural.apply(&mut settings, head)?;
+    if let Some(seed) = args.seed {
+        // Integers in TOML have a sign.
+        let seed = i64::try_from(seed)
+            .map_err(|_| Error::setting("train.seed", "at most 9223372036854775807", seed))?;
+        settings.set("train.seed", seed)?;
+        settings.set("data.seed", seed)?;
+    }
+    if let Some(dev) = args.dev {
+        settings.set("data.dev", dev)?;
+    }
+    if let Some(fit) = args.fit_thresholds {
+        let choice = match fit {
+            FitThresholdsArg::Micro => Some("micro-f1"),
+            FitThresholdsArg::Macro => Some("macro-f1"),
+            FitThresholdsArg::None => None,
+        };
+        settings.set("thresholds", if choice.is_some() { "fitted" } else { "fixed" })?;
+        if let Some(objective) = choice {
+            settings.set("fit_thresholds.objective", objective)?;
+        }
+    }
+    for argument in &args.set {
+        settings.set_argument(argument)?;
+    }
+    Ok(settings)
 }
 
 /// A head's section, for serde.
@@ -322,8 +353,6 @@ pub fn corpus_settings(settings: &mut Settings, args: &CorpusArgs) -> anyhow::Re
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use clap::Parser;
 
     use super::*;

@@ -11,7 +11,7 @@ use crate::session::Session;
 /// whatever their probability, as a person would who wants suggestions.
 #[must_use]
 pub fn settings(model: &Model, args: &DecodeArgs, by_rank: bool) -> DecodeConfig {
-    let mut config = DecodeConfig { threshold: model.thresholds.clone(), ..model.config.decode.clone() };
+    let mut config = DecodeConfig { threshold: model.thresholds.clone(), ..model.config.common.decode.clone() };
     if let Some(threshold) = args.threshold {
         config.threshold = Thresholds::One(threshold);
     }
@@ -48,7 +48,7 @@ pub fn decoder<'a>(
 ) -> anyhow::Result<Decoder<'a>> {
     let config = settings(model, args, by_rank);
     let climbs = config.coherence || config.coarser_when_unsure || config.closure == ClosureRule::Prune;
-    if climbs && model.taxonomy().n_edges() > 0 && model.config.data.ancestors == Ancestors::Keep {
+    if climbs && model.taxonomy().n_edges() > 0 && model.config.common.data.ancestors == Ancestors::Keep {
         session.output.warn(
             "the model was trained on gold labels without their ancestors, so it knows little of upper levels\n\
              hint: train with `--set data.ancestors=add`",

@@ -16,6 +16,7 @@ pub mod output;
 pub mod progress;
 pub mod session;
 pub mod settings;
+pub mod watch;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,7 @@ pub fn run(cli: Cli, session: &Session) -> anyhow::Result<()> {
     }
     match cli.command {
         Command::Train(args) => commands::train::run(&args, session),
+        Command::Tune(args) => commands::tune::run(&args, session),
         Command::Evaluate(args) => commands::evaluate::run(&args, session),
         Command::Predict(args) => commands::predict::run(&args, session),
         Command::Compare(args) => commands::compare::run(&args, session),

@@ -12,10 +12,12 @@ use cladist_core::linear::LinearModel;
 use cladist_core::pipeline::Pipeline;
 use cladist_core::taxonomy::io::{from_json, to_json};
 use cladist_core::{Classifier, Error, LabelCounts, Taxonomy};
+use cladist_nn::device;
+use cladist_nn::model::NeuralModel;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::config::RunConfig;
+use crate::config::{Recipe, RunConfig};
 use crate::error::ConfigError;
 use crate::settings::Settings;
 
@@ -72,7 +74,7 @@ pub fn save(
     Ok(())
 }
 
-fn load(folder: &Path) -> anyhow::Result<Model> {
+fn load(folder: &Path, device: &str) -> anyhow::Result<Model> {
     bundle::verify(folder, KIND)?;
     let config: RunConfig = Settings::read(&folder.join("config.toml"))?.resolve()?;
     let path = folder.join("taxonomy.json");
@@ -87,8 +89,14 @@ fn load(folder: &Path) -> anyhow::Result<Model> {
     let calibration: Calibration = json(&folder.join("calibration.json"))?;
     let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
     let training: Training = json(&folder.join("training.json"))?;
-    let model = LinearModel::load(folder, taxonomy)?;
-    let pipeline = Pipeline { calibration, ..Pipeline::new(Arc::new(model), config.data.normalise) };
+    let model: Arc<dyn Classifier> = match &config.recipe {
+        Recipe::Linear(_) => Arc::new(LinearModel::load(folder, taxonomy)?),
+        Recipe::Neural(recipe) => {
+            let device = device::parse(device)?;
+            Arc::new(NeuralModel::load(folder, recipe.design(), taxonomy, &counts, &device)?)
+        }
+    };
+    let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.common.data.normalise) };
     Ok(Model { config, pipeline, thresholds, counts, training })
 }
 
@@ -124,9 +132,14 @@ pub struct Run {
 
 /// Opens a run folder or a bundle, checking every file.
 pub fn open(path: &Path) -> anyhow::Result<Run> {
+    open_on(path, "cpu")
+}
+
+/// As [`open`], with the tensors of neural models on a device of this name.
+pub fn open_on(path: &Path, device: &str) -> anyhow::Result<Run> {
     let inner = path.join("bundle");
     if inner.join(MANIFEST).exists() {
-        let model = load(&inner)?;
+        let model = load(&inner, device)?;
         let card = path.join("data.json");
         let source = if card.exists() {
             let card: DataCard = json(&card).with_context(|| format!("cannot use `{}`", path.display()))?;
@@ -146,5 +159,5 @@ pub fn open(path: &Path) -> anyhow::Result<Run> {
     if !path.is_dir() {
         bail!(Error::from(BundleError::Foreign { path: path.to_owned(), kind: KIND.to_owned() }));
     }
-    Ok(Run { model: load(path)?, folder: None, source: None })
+    Ok(Run { model: load(path, device)?, folder: None, source: None })
 }

@@ -2,11 +2,15 @@
 
 mod corpus;
 mod data;
+mod neural;
 mod taxonomy;
+mod tune;
 
 pub use corpus::{BadLineArgs, CorpusArgs, DecodeArgs, FieldArgs, PathsArg};
 pub use data::{DataCheckArgs, DataCommand, DataConvertArgs, DataSplitArgs, DataStatsArgs};
+pub use neural::NeuralArgs;
 pub use taxonomy::{TaxonomyCommand, TaxonomyReadArgs};
+pub use tune::TuneArgs;
 
 use std::path::PathBuf;
 
@@ -41,6 +45,8 @@ pub struct Global {
 pub enum Command {
     /// Train a model on a corpus and write a run folder
     Train(TrainArgs),
+    /// Train with many settings and rank them by a metric on dev
+    Tune(TuneArgs),
     /// Score a split and report the metrics of the literature
     #[command(visible_alias = "eval")]
     Evaluate(EvaluateArgs),
@@ -77,7 +83,7 @@ pub struct JsonArgs {
 }
 
 /// `cladist train`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(override_usage = "cladist train --corpus <DIR> --out <RUN> [OPTIONS]")]
 pub struct TrainArgs {
     /// The corpus.
@@ -107,9 +113,18 @@ pub struct TrainArgs {
     /// Seed of everything random
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Train this many times with seeds that follow each other, and report mean and deviation
+    #[arg(long, value_name = "N", conflicts_with = "print_config")]
+    pub seeds: Option<u32>,
+    /// Flags of heads on encoders.
+    #[command(flatten)]
+    pub neural: NeuralArgs,
     /// Replace the run folder if it exists
     #[arg(long)]
     pub overwrite: bool,
+    /// Go on with an interrupted run in the run folder, with its settings and corpus
+    #[arg(long, conflicts_with_all = ["overwrite", "print_config"])]
+    pub resume: bool,
     /// Print the resolved settings and stop
     #[arg(long)]
     pub print_config: bool,
@@ -262,6 +277,9 @@ pub struct DemoArgs {
     /// Head to train
     #[arg(long, default_value = "svm", value_name = "NAME")]
     pub head: String,
+    /// Encoder of heads that have one [default: scratch:mini]
+    #[arg(long, value_name = "ENCODER")]
+    pub encoder: Option<String>,
     /// Seed of corpus and training
     #[arg(long, default_value_t = 42, value_name = "N")]
     pub seed: u64,

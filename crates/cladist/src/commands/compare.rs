@@ -33,7 +33,7 @@ pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
     let options =
         ResampleOptions { resamples: args.resamples, seed: args.seed, ..ResampleOptions::default() };
     let rows =
-        compare(&answers_a.judged(), &answers_b.judged(), &a.model.config.metrics, &options, &session.job())?;
+        compare(&answers_a.judged(), &answers_b.judged(), &a.model.config.common.metrics, &options, &session.job())?;
     session.bars.clear();
     if args.json {
         return session.output.json(&rows);

@@ -4,12 +4,19 @@ use std::path::Path;
 
 use cladist_core::{Classifier, Document, Request};
 
-use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, DemoArgs, EvaluateArgs, TrainArgs};
+use crate::args::{
+    BadLineArgs, CorpusArgs, DecodeArgs, DemoArgs, EvaluateArgs, NeuralArgs, TrainArgs,
+};
 use crate::commands::{evaluate, train};
 use crate::decode::decoder;
 use crate::demo;
+use crate::heads::{self, Family};
 use crate::model;
 use crate::session::Session;
+
+/// Settings with which a new encoder learns the demo corpus in about a minute.
+const DEMO_NEURAL: [&str; 4] =
+    ["train.epochs=12", "train.learning_rate=1e-3", "train.output.learning_rate=2e-3", "tokens.max_tokens=64"];
 
 /// Trains, evaluates and predicts.
 pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
@@ -22,17 +29,27 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     session
         .output
         .line("Support tickets of a city mobility service, labelled from a DAG of three levels.\n")?;
+    let neural = matches!(heads::find(&args.head)?.family, Family::Neural(_));
+    let encoder = args.encoder.clone().or_else(|| neural.then(|| "scratch:mini".to_owned()));
+    let mut set = vec!["data.ancestors=add".to_owned()];
+    if neural && args.encoder.is_none() {
+        // A new encoder has everything to learn: higher rates and more passes than a pretrained one.
+        set.extend(DEMO_NEURAL.map(str::to_owned));
+    }
     let train_args = TrainArgs {
         corpus: CorpusArgs { corpus: Some(corpus.clone()), ..CorpusArgs::default() },
         bad_lines: BadLineArgs::default(),
         head: Some(args.head.clone()),
         out: Some(args.out.clone()),
         config: None,
-        set: vec!["data.ancestors=add".to_owned()],
+        set,
         fit_thresholds: None,
         dev: None,
         seed: Some(args.seed),
+        seeds: None,
+        neural: NeuralArgs { encoder, device: "cpu".to_owned(), ..NeuralArgs::default() },
         overwrite: true,
+        resume: false,
         print_config: false,
         json: false,
     };

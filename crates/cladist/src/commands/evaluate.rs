@@ -71,7 +71,7 @@ pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
     session.bars.clear();
     let evaluation = Evaluation {
         run: args.run.display().to_string(),
-        head: serde_json::to_value(run.model.config.head)?.as_str().unwrap_or_default().to_owned(),
+        head: run.model.config.head().to_owned(),
         split: split.name,
         files: data.split(split.name).map(|split| split.files.clone()).unwrap_or_default(),
         seen_in_training,
@@ -85,7 +85,7 @@ pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
     // The run's own report is of its own documents, decoded as it was trained to.
     let own = args.decode == DecodeArgs::default()
         && !args.corpus.names_documents()
-        && options == run.model.config.metrics
+        && options == run.model.config.common.metrics
         && !seen_in_training;
     match &run.folder {
         Some(folder) if own => save(&folder.join("reports"), &evaluation, session)?,
@@ -118,7 +118,7 @@ pub fn load_split(
         ConfigError::UnknownChoice { what: "split", name: split.to_owned(), known }
     })?;
     let source = source(args, run.source.clone())?;
-    let mut layers = Settings::of(&Section { data: run.model.config.data.clone() })?;
+    let mut layers = Settings::of(&Section { data: run.model.config.common.data.clone() })?;
     corpus_settings(&mut layers, args)?;
     let config = layers.resolve::<Section>()?.data;
     let mut rejects = Rejects::new(&bad_lines.path());
@@ -130,7 +130,7 @@ pub fn load_split(
 }
 
 fn metric_options(run: &Run, args: &EvaluateArgs) -> anyhow::Result<MetricOptions> {
-    let mut settings = Settings::of(&run.model.config.metrics)?;
+    let mut settings = Settings::of(&run.model.config.common.metrics)?;
     if let Some(labels) = &args.macro_over {
         settings.set("labels", labels.as_str())?;
     }

@@ -10,3 +10,4 @@ pub mod metrics;
 pub mod predict;
 pub mod taxonomy;
 pub mod train;
+pub mod tune;

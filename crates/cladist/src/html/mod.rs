@@ -1,5 +1,7 @@
 //! A report as one self-contained page: tables, and pictures where people would rather look than read.
 
+mod training;
+
 use std::fmt::Write;
 
 use cladist_core::decode::{DecodeConfig, Thresholds};
@@ -7,6 +9,8 @@ use cladist_core::metrics::{LabelRow, ReliabilityBin, Report};
 
 use crate::commands::evaluate::{Evaluation, HEADLINE};
 use crate::output::figure;
+
+pub use training::training;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #667; --line: #d6dae2; --fill: #2f6f9f; --back: #fff; }
