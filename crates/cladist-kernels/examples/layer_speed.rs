@@ -42,14 +42,26 @@ fn main() {
         let mut panels = Panels::default();
         let mut y = vec![0.0; x.len()];
         for _ in 0..layers {
-            panels.pack(shape, weights.qkv_weight, weights.out_weight, weights.up_weight, weights.down_weight);
+            panels.pack(
+                shape,
+                weights.qkv_weight,
+                weights.out_weight,
+                weights.up_weight,
+                weights.down_weight,
+            );
             forward(shape, &weights, &panels, &x, sequences, Dropouts::NONE, &mut y, false);
         }
         let inference = 16.0 / t.elapsed().as_secs_f64();
         let t = Instant::now();
         let mut saved = Vec::new();
         for _ in 0..layers {
-            panels.pack(shape, weights.qkv_weight, weights.out_weight, weights.up_weight, weights.down_weight);
+            panels.pack(
+                shape,
+                weights.qkv_weight,
+                weights.out_weight,
+                weights.up_weight,
+                weights.down_weight,
+            );
             saved.push(forward(shape, &weights, &panels, &x, sequences, dropouts, &mut y, true).unwrap());
         }
         let f = t.elapsed();

@@ -32,13 +32,13 @@ struct Batch {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, batches, mode, n_labels, warmup] = arguments.as_slice() else {
-        return Err("usage: speed FOLDER|LAYERS,HIDDEN,HEADS BATCHES.jsonl train|infer N_LABELS WARMUP".into());
+        return Err(
+            "usage: speed FOLDER|LAYERS,HIDDEN,HEADS BATCHES.jsonl train|infer N_LABELS WARMUP".into()
+        );
     };
     let (n_labels, warmup): (usize, usize) = (n_labels.parse()?, warmup.parse()?);
-    let batches: Vec<Batch> = std::fs::read_to_string(batches)?
-        .lines()
-        .map(serde_json::from_str)
-        .collect::<Result<_, _>>()?;
+    let batches: Vec<Batch> =
+        std::fs::read_to_string(batches)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let device = Device::flex();
     let sizes: Vec<usize> = model.split(',').filter_map(|part| part.parse().ok()).collect();
     let encoder = match sizes.as_slice() {
@@ -96,7 +96,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 sum.add(&network, loss.backward());
             }
             let rate = |name: &str| if name.starts_with("head") { 2e-3 } else { 2e-4 };
-            network = optimiser.step(network, sum, Some(1.0), &rate);
+            let norm = sum.norm();
+            network = optimiser.step(network, sum, norm, Some(1.0), &rate);
         } else {
             let encoded = network.encoder.encode(&packed_batch, &layers, Mode::Inference(packed.as_ref()));
             losses.push(f64::from(network.head.score(&HeadInput { documents: &encoded }, None)[0][0].1));

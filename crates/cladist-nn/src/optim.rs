@@ -8,7 +8,7 @@ use cladist_kernels::adamw;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::fused::{Values, is_cpu, update_in_place};
+use crate::fused::{Values, is_cpu, recycle, update_in_place};
 use crate::parameters::{Place, Tensors, follow_place, to_vec};
 
 /// Constants of the optimiser.
@@ -121,12 +121,14 @@ impl AdamW {
         Self { config, moments: BTreeMap::new(), number: 0 }
     }
 
-    /// One step: the mean gradient, scaled down to norm `clip` if it is longer, moves each parameter by its rate.
+    /// One step: the mean gradient, whose norm is `norm`, scaled down to norm `clip` if it is longer, moves each
+    /// parameter by its rate.
     #[must_use]
     pub fn step<M: Module>(
         &mut self,
         module: M,
         mut sum: GradientSum,
+        norm: f64,
         clip: Option<f64>,
         rate: &dyn Fn(&str) -> f64,
     ) -> M {
@@ -134,7 +136,7 @@ impl AdamW {
         let mut scale = 1.0 / sum.batches.max(1) as f64;
         if let Some(clip) = clip {
             // As the usual implementations have it, with a guard for norms of 0.
-            scale *= (clip / (sum.norm() + 1e-6)).min(1.0);
+            scale *= (clip / (norm + 1e-6)).min(1.0);
         }
         module.map(&mut Update {
             place: Place::default(),
@@ -171,7 +173,10 @@ impl AdamW {
                 scale: scale as f32,
             };
             let gradient = Values::of(gradient);
-            return update_in_place(parameter, |values| adamw::step(step, values, &gradient, first, second));
+            let parameter =
+                update_in_place(parameter, |values| adamw::step(step, values, &gradient, first, second));
+            recycle(gradient);
+            return parameter;
         }
         let device = parameter.device();
         let shape = parameter.dims();

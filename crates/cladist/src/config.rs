@@ -269,7 +269,8 @@ impl RunConfig {
 
     /// Checks what types cannot.
     pub fn validate(&self) -> anyhow::Result<()> {
-        let Common { refit: _, thresholds: _, data, calibrate, fit_thresholds, decode, metrics } = &self.common;
+        let Common { refit: _, thresholds: _, data, calibrate, fit_thresholds, decode, metrics } =
+            &self.common;
         match &self.recipe {
             Recipe::Linear(recipe) => recipe.validate()?,
             Recipe::Neural(recipe) => {
@@ -426,7 +427,8 @@ mod tests {
     fn every_setting_is_in_the_documentation() {
         let page = std::fs::read_to_string(repository().join("docs/configuration.md")).unwrap()
             + &std::fs::read_to_string(repository().join("docs/metrics.md")).unwrap();
-        for head in heads::all().filter(|head| head.name == "svm" || matches!(head.family, Family::Neural(_))) {
+        for head in heads::all().filter(|head| head.name == "svm" || matches!(head.family, Family::Neural(_)))
+        {
             let mut config = RunConfig::new(head);
             // Settings without a default have none in the table either.
             config.common.data.max_levels = Some(1);

@@ -11,7 +11,8 @@ use crate::session::Session;
 /// whatever their probability, as a person would who wants suggestions.
 #[must_use]
 pub fn settings(model: &Model, args: &DecodeArgs, by_rank: bool) -> DecodeConfig {
-    let mut config = DecodeConfig { threshold: model.thresholds.clone(), ..model.config.common.decode.clone() };
+    let mut config =
+        DecodeConfig { threshold: model.thresholds.clone(), ..model.config.common.decode.clone() };
     if let Some(threshold) = args.threshold {
         config.threshold = Thresholds::One(threshold);
     }

@@ -57,7 +57,11 @@ static LINEAR: &[HeadInfo] = &[
 
 static ALL: LazyLock<Vec<HeadInfo>> = LazyLock::new(|| {
     let neural = cladist_nn::heads::HEADS.iter();
-    let neural = neural.map(|&(name, description, defaults)| HeadInfo { name, description, family: Family::Neural(defaults) });
+    let neural = neural.map(|&(name, description, defaults)| HeadInfo {
+        name,
+        description,
+        family: Family::Neural(defaults),
+    });
     LINEAR.iter().copied().chain(neural).collect()
 });
 

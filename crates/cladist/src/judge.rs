@@ -41,7 +41,12 @@ impl<'a> Answers<'a> {
         let raw_error = if calibration.is_identity() {
             None
         } else {
-            expected_calibration_error(&raw, &split.gold, model.config.common.metrics.ece_bins, EceOver::Pairs)?
+            expected_calibration_error(
+                &raw,
+                &split.gold,
+                model.config.common.metrics.ece_bins,
+                EceOver::Pairs,
+            )?
         };
         let decoder = decoder(model, args, false, session)?;
         let scores = decoder.prepare(calibration.apply(raw, model.taxonomy()));

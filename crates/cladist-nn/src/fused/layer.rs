@@ -6,6 +6,7 @@ use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 use cladist_kernels::attention::Sequences;
 use cladist_kernels::layer::{self, Dropouts, Panels, Parameters, Saved, Shape};
+use cladist_kernels::pool;
 
 use super::{Fused, Operand, apply, shaped, tensor, values, zeros_like};
 
@@ -107,10 +108,9 @@ impl Fused<13> for EncoderLayer {
             );
             Arc::new(panels)
         });
-        let mut y = vec![0.0; x.len()];
+        let mut y = pool::take(x.len());
         let sequences = Sequences::new(&self.offsets);
-        let saved =
-            layer::forward(self.shape, &weights, &panels, x, sequences, self.dropouts, &mut y, keep);
+        let saved = layer::forward(self.shape, &weights, &panels, x, sequences, self.dropouts, &mut y, keep);
         let hidden = self.shape.heads.hidden;
         (tensor(y, [x.len() / hidden, hidden]), saved)
     }

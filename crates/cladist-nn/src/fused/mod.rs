@@ -17,6 +17,7 @@ use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::{Device, Shape, Tensor, TensorData};
+use cladist_kernels::pool;
 
 pub(crate) use bce::bce;
 pub(crate) use embedding::{EmbeddingParameters, embed};
@@ -104,9 +105,9 @@ fn tensor<const D: usize>(values: Vec<f32>, shape: [usize; D]) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, Shape::from(shape)))
 }
 
-/// A tensor of zeros with the shape of another, as a buffer.
+/// As many zeros as another tensor has values, in a buffer that [`recycle`] gives back.
 fn zeros_like(tensor: &FlexTensor) -> Vec<f32> {
-    vec![0.0; values(tensor).len()]
+    pool::take_zeros(values(tensor).len())
 }
 
 /// A gradient with the shape of its input.
@@ -189,6 +190,16 @@ impl Values {
     #[expect(clippy::expect_used, reason = "callers have checked the device")]
     pub(crate) fn of<const D: usize>(tensor: Tensor<D>) -> Self {
         Self(contiguous(tensor.inner().try_into_primitive::<Flex>().expect("a tensor on the CPU")))
+    }
+}
+
+/// Gives the buffer of a tensor that nobody else holds back to the pool, for the gradients of the next step.
+pub(crate) fn recycle(values: Values) {
+    let Values(tensor) = values;
+    if tensor.is_unique()
+        && let Ok(buffer) = tensor.into_data().try_into_vec::<f32>()
+    {
+        pool::give(buffer);
     }
 }
 

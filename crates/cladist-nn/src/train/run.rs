@@ -145,7 +145,9 @@ impl<'a> Trainer<'a> {
         let updates = |epoch| batches(config, &lengths, epoch).len().div_ceil(config.accumulate) as u64;
         let per_epoch: Vec<u64> = (0..config.epochs).map(updates).collect();
         if per_epoch.first() == Some(&0) {
-            return Err(cladist_core::Error::NothingToLearn { n_documents: plan.train.documents.len() }.into());
+            return Err(
+                cladist_core::Error::NothingToLearn { n_documents: plan.train.documents.len() }.into()
+            );
         }
         if let Some(rate) = config.dropout {
             model.network.encoder = model.network.encoder.with_dropout(rate as f32);
@@ -269,13 +271,12 @@ impl<'a> Trainer<'a> {
         if finite && norm.is_finite() {
             self.progress.bad_in_a_row = 0;
             let (groups, step) = (&self.groups, self.progress.step);
-            let rate = |name: &str| {
-                config.rate(groups.get(name).copied().unwrap_or(Group::Output), step, total)
-            };
+            let rate =
+                |name: &str| config.rate(groups.get(name).copied().unwrap_or(Group::Output), step, total);
             let clip = (config.clip > 0.0).then_some(config.clip);
             // Moved out, not cloned: parameters that nobody else holds are changed in place.
             let network = std::mem::replace(&mut self.network, self.model.network.clone());
-            self.network = self.optimiser.step(network, sum, clip, &rate);
+            self.network = self.optimiser.step(network, sum, norm, clip, &rate);
             terms.add(vec![("gradient-norm".to_owned(), norm)], 1);
         } else {
             self.skip(&group.concat())?;
@@ -419,8 +420,8 @@ impl<'a> Trainer<'a> {
     fn finish(mut self) -> Result<(NeuralModel, Outcome)> {
         let mut network = self.weights.averaged(self.network.valid())?;
         if let Some(best) = self.weights.best.take() {
-            network = parameters::replace(network, best)
-                .map_err(|reason| cladist_core::Error::Model { reason })?;
+            network =
+                parameters::replace(network, best).map_err(|reason| cladist_core::Error::Model { reason })?;
         }
         self.model.network = network;
         let outcome = Outcome {
@@ -475,7 +476,8 @@ fn groups(network: &Network) -> BTreeMap<String, Group> {
 fn fingerprint(config: &TrainConfig, examples: &[(usize, &Sequence)], gold: &[LabelSet]) -> String {
     let mut hasher = blake3::Hasher::new();
     // How often a run saves or speaks does not change what it learns.
-    let settings = TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..config.clone() };
+    let settings =
+        TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..config.clone() };
     hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
     for (document, sequence) in examples {
         hasher.update(&(*document as u64).to_le_bytes());

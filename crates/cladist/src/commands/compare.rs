@@ -32,8 +32,13 @@ pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
         Answers { gold: same_gold(&split, &other)?, ..Answers::new(&b.model, &other, &decode, session)? };
     let options =
         ResampleOptions { resamples: args.resamples, seed: args.seed, ..ResampleOptions::default() };
-    let rows =
-        compare(&answers_a.judged(), &answers_b.judged(), &a.model.config.common.metrics, &options, &session.job())?;
+    let rows = compare(
+        &answers_a.judged(),
+        &answers_b.judged(),
+        &a.model.config.common.metrics,
+        &options,
+        &session.job(),
+    )?;
     session.bars.clear();
     if args.json {
         return session.output.json(&rows);

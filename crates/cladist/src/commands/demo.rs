@@ -4,9 +4,7 @@ use std::path::Path;
 
 use cladist_core::{Classifier, Document, Request};
 
-use crate::args::{
-    BadLineArgs, CorpusArgs, DecodeArgs, DemoArgs, EvaluateArgs, NeuralArgs, TrainArgs,
-};
+use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, DemoArgs, EvaluateArgs, NeuralArgs, TrainArgs};
 use crate::commands::{evaluate, train};
 use crate::decode::decoder;
 use crate::demo;
@@ -15,8 +13,12 @@ use crate::model;
 use crate::session::Session;
 
 /// Settings with which a new encoder learns the demo corpus in about a minute.
-const DEMO_NEURAL: [&str; 4] =
-    ["train.epochs=12", "train.learning_rate=1e-3", "train.output.learning_rate=2e-3", "tokens.max_tokens=64"];
+const DEMO_NEURAL: [&str; 4] = [
+    "train.epochs=12",
+    "train.learning_rate=1e-3",
+    "train.output.learning_rate=2e-3",
+    "tokens.max_tokens=64",
+];
 
 /// Trains, evaluates and predicts.
 pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {

@@ -32,9 +32,9 @@ pub fn training(
     evaluation: Option<&Evaluation>,
 ) -> String {
     let mut page = String::new();
-    let best = outcome.best.map_or_else(String::new, |(step, value)| {
-        format!(" · best on dev at step {step} ({value:.4})")
-    });
+    let best = outcome
+        .best
+        .map_or_else(String::new, |(step, value)| format!(" · best on dev at step {step} ({value:.4})"));
     // Writing to a string cannot fail.
     let _ = write!(
         page,
@@ -134,7 +134,8 @@ fn terms(page: &mut String, records: &[Record]) {
     let known = ["loss", "gradient-norm", "documents-per-second", "tokens-per-second"];
     let mut names: BTreeMap<&str, ()> = BTreeMap::new();
     for record in records.iter().filter(|record| record.kind == Kind::Train) {
-        let own = record.values.keys().filter(|name| !known.contains(&name.as_str()) && !name.starts_with("rate-"));
+        let own =
+            record.values.keys().filter(|name| !known.contains(&name.as_str()) && !name.starts_with("rate-"));
         names.extend(own.map(|name| (name.as_str(), ())));
     }
     if names.len() > 1 {
@@ -193,7 +194,9 @@ mod tests {
             Outcome { steps: 2, seconds: 3.0, skipped: 1, best: Some((2, 0.5)), stopped_early: true };
         let page = training("a<b", "x = \"<y>\"", &outcome, &records, None);
         assert!(page.contains("a&lt;b") && page.contains("&lt;y&gt;") && !page.contains("<y>"));
-        assert!(page.contains("0.75") && page.contains("stopped early") && page.contains("1 batches skipped"));
+        assert!(
+            page.contains("0.75") && page.contains("stopped early") && page.contains("1 batches skipped")
+        );
         assert!(page.contains("train loss") && page.contains("dev micro-f1") && !page.contains("NaN"));
         // Without records there are no pictures, but there is a page.
         assert!(!training("run", "", &outcome, &[], None).contains("<svg"));

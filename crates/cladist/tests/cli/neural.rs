@@ -38,11 +38,14 @@ fn a_new_encoder_learns_and_its_bundle_stands_alone() {
     let report = place.run("evaluate run --json").json();
     let micro = report["metrics"]["micro-f1"].as_f64().unwrap();
     assert!(micro > 0.8, "micro-F1 {micro}");
-    for name in ["config.toml", "data.json", "metrics.jsonl", "report.html", "summary.json", "tb", "reports/dev.html"] {
+    for name in
+        ["config.toml", "data.json", "metrics.jsonl", "report.html", "summary.json", "tb", "reports/dev.html"]
+    {
         assert!(place.path("run").join(name).exists(), "{name}");
     }
     assert!(!place.path("run/checkpoints").exists());
-    let answer = |bundle: &str| place.run(&format!("predict {bundle} corpus/test.jsonl --top-k 3")).ok().stdout;
+    let answer =
+        |bundle: &str| place.run(&format!("predict {bundle} corpus/test.jsonl --top-k 3")).ok().stdout;
     let before = answer("run");
     place.copy("run/bundle", "elsewhere");
     std::fs::remove_dir_all(place.path("run")).unwrap();
@@ -100,7 +103,9 @@ fn killed_fifty_times_a_run_ends_as_if_nothing_had_happened() {
         }
     }
     assert_eq!(kills, 50);
-    for name in ["model.safetensors", "head.safetensors", "tokenizer.json", "thresholds.json", "calibration.json"] {
+    for name in
+        ["model.safetensors", "head.safetensors", "tokenizer.json", "thresholds.json", "calibration.json"]
+    {
         assert!(
             std::fs::read(place.path("whole/bundle").join(name)).unwrap()
                 == std::fs::read(place.path("broken/bundle").join(name)).unwrap(),
@@ -118,7 +123,8 @@ fn interrupted_it_saves_says_how_to_go_on_and_does() {
     for signal in ["-INT", "-TERM"] {
         let mut child = start(&place, &format!("{run} --out run --overwrite"));
         let begin = Instant::now();
-        while std::fs::read_to_string(place.path("run/metrics.jsonl")).unwrap_or_default().lines().count() < 2 {
+        while std::fs::read_to_string(place.path("run/metrics.jsonl")).unwrap_or_default().lines().count() < 2
+        {
             assert!(begin.elapsed() < Duration::from_secs(60), "no step was ever seen");
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -159,9 +165,13 @@ fn a_finished_run_is_not_trained_again() {
 fn what_cannot_be_trained_is_refused_with_a_hint() {
     let place = Place::with_corpus();
     place.run("train --corpus corpus --head flat --out run").fails(78, &["--encoder"]);
-    place.run("train --corpus corpus --head flat --encoder no/such/place/at-all --out run").fails(65, &["no such folder"]);
+    place
+        .run("train --corpus corpus --head flat --encoder no/such/place/at-all --out run")
+        .fails(65, &["no such folder"]);
     place.run("train --corpus corpus --head flat --encoder bert-base-uncased --out run").fails(65, &["hub"]);
-    place.run("train --corpus corpus --head flat --encoder scratch:huge --out run").fails(65, &["scratch:small"]);
+    place
+        .run("train --corpus corpus --head flat --encoder scratch:huge --out run")
+        .fails(65, &["scratch:small"]);
     place.run("train --corpus corpus --head flat --encoder corpus --out run").fails(65, &["tokenizer.json"]);
     place
         .run("train --corpus corpus --head flat --encoder scratch:tiny --max-tokens 9999 --out run")
@@ -175,7 +185,9 @@ fn what_cannot_be_trained_is_refused_with_a_hint() {
     place
         .run("train --corpus corpus --head flat --encoder scratch:tiny --device abacus --out run")
         .fails(78, &["abacus"]);
-    place.run("train --corpus corpus --head svm --learning-rate 1e-3 --out run").fails(78, &["--learning-rate"]);
+    place
+        .run("train --corpus corpus --head svm --learning-rate 1e-3 --out run")
+        .fails(78, &["--learning-rate"]);
 }
 
 #[test]
@@ -209,7 +221,9 @@ fn exactly_one_label_a_document_gives_exactly_one_answer() {
     let mut lines = String::new();
     for n in 0..30 {
         for (label, word) in [("yes", "gladly"), ("no", "never"), ("maybe", "perhaps")] {
-            lines += &format!("{{\"id\":\"{label}{n}\",\"text\":\"{word} said number {n}\",\"labels\":[\"{label}\"]}}\n");
+            lines += &format!(
+                "{{\"id\":\"{label}{n}\",\"text\":\"{word} said number {n}\",\"labels\":[\"{label}\"]}}\n"
+            );
         }
     }
     place.write("corpus/train.jsonl", &lines);
@@ -225,8 +239,12 @@ fn several_seeds_are_averaged_and_settings_are_ranked() {
     let place = Place::with_corpus();
     let report = place.run(&format!("{} --seeds 2 --seed 5 --out seeds --json --quiet", train(6))).json();
     assert_eq!(report["seeds"], serde_json::json!([5, 6]));
-    let values: Vec<f64> =
-        report["runs"].as_array().unwrap().iter().map(|run| run["dev"]["micro-f1"].as_f64().unwrap()).collect();
+    let values: Vec<f64> = report["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["dev"]["micro-f1"].as_f64().unwrap())
+        .collect();
     let mean = report["dev"]["micro-f1"]["mean"].as_f64().unwrap();
     assert!((mean - (values[0] + values[1]) / 2.0).abs() < 1e-9);
     assert!(report["test"]["micro-f1"]["std"].is_number());

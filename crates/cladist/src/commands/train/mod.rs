@@ -118,7 +118,10 @@ fn check_place(args: &TrainArgs, out: &Path) -> anyhow::Result<()> {
     if taken && !args.overwrite {
         bail!(ConfigError::Exists(out.to_owned()));
     }
-    if taken && !(out.join("config.toml").exists() && (out.join("bundle").exists() || out.join("checkpoints").exists())) {
+    if taken
+        && !(out.join("config.toml").exists()
+            && (out.join("bundle").exists() || out.join("checkpoints").exists()))
+    {
         bail!(ConfigError::Missing(format!(
             "`{}` is not a run folder, so it is not replaced",
             out.display()

@@ -99,8 +99,7 @@ pub(super) fn run(
         taxonomy.n_labels()
     ));
     let view = LiveView::new(session, recipe.train.epochs);
-    let judge =
-        Judge { common: &config.common, dev, taxonomy, counts: &counts };
+    let judge = Judge { common: &config.common, dev, taxonomy, counts: &counts };
     let plan = Plan {
         config: &recipe.train,
         train: Examples { documents: &train_documents, gold: &examples.gold },
@@ -149,7 +148,13 @@ fn finish(
     evaluation: Option<&Evaluation>,
 ) -> anyhow::Result<Summary> {
     let (records, _) = journal::read(&out.join("metrics.jsonl"))?;
-    let page = html::training(&out.display().to_string(), &toml::to_string(&model.config)?, outcome, &records, evaluation);
+    let page = html::training(
+        &out.display().to_string(),
+        &toml::to_string(&model.config)?,
+        outcome,
+        &records,
+        evaluation,
+    );
     write_atomically(&out.join("report.html"), page.as_bytes())?;
     let summary = Summary {
         run: out.to_owned(),
