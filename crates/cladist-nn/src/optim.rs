@@ -258,3 +258,6 @@ impl ModuleMapper for Update<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -218,7 +218,7 @@ impl Fields<'_> {
 mod tests {
     use super::*;
 
-    fn parse(json: serde_json::Value) -> Result<EncoderConfig, String> {
+    fn parse(json: Value) -> Result<EncoderConfig, String> {
         EncoderConfig::parse(json.as_object().unwrap().clone())
     }
 
