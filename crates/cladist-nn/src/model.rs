@@ -255,3 +255,6 @@ impl Classifier for NeuralModel {
         Ok(scores)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,18 @@
 //! A small world for tests: a taxonomy in which a label has two parents, documents, models.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use burn::tensor::Device;
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{Device, Tensor};
 use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
+use crate::fused::Values;
 use crate::heads::flat::FlatConfig;
 use crate::heads::{AnyHeadConfig, Task};
-use crate::model::{Design, NeuralModel};
-use crate::parameters;
+use crate::model::{Design, Network, NeuralModel};
+use crate::parameters::{self, Place, follow_place};
 use crate::source::EncoderSource;
 use crate::tokens::TokensConfig;
 use crate::train::Examples;
@@ -114,4 +117,21 @@ pub(crate) fn golden(name: &str) -> PathBuf {
 /// Runs something on a pool of so many threads.
 pub(crate) fn on_threads<T: Send>(n: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(work)
+}
+
+/// Addresses of all parameters' values.
+pub(crate) fn places(network: &Network) -> BTreeMap<String, *const f32> {
+    struct Collect {
+        place: Place,
+        found: BTreeMap<String, *const f32>,
+    }
+    impl ModuleVisitor for Collect {
+        follow_place!();
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.found.insert(self.place.name(), Values::of(param.val()).as_ptr());
+        }
+    }
+    let mut collect = Collect { place: Place::default(), found: BTreeMap::new() };
+    network.visit(&mut collect);
+    collect.found
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::heads::{HeadInput, Moment, Task};
 use crate::parameters::{named, names, replace, to_vec};
 use crate::tokens::Sequence;
-use crate::toy::{Toy, flat};
+use crate::toy::{Toy, flat, golden};
 
 const SHAPES: [&[usize]; 5] = [&[1], &[1, 7, 2], &[5, 1, 1, 3], &[17], &[9, 33, 4]];
 
@@ -69,8 +69,12 @@ fn a_fused_layer_equals_ordinary_operations() {
         let layer = &encoder.layers[0];
         for lengths in SHAPES {
             let packing = Packing::new(&batch(lengths).offsets);
-            let setting =
-                Setting { shape: layer::shape(&encoder.config), packing: &packing, dropouts: None, panels: None };
+            let setting = Setting {
+                shape: layer::shape(&encoder.config),
+                packing: &packing,
+                dropouts: None,
+                panels: None,
+            };
             let results = [Layer::forward, Layer::forward_plain].map(|forward| {
                 let x = random_rows(lengths.iter().sum(), hidden, 5).require_grad();
                 let y = forward(layer, x.clone(), &setting);
@@ -144,7 +148,10 @@ fn dropout_drops_its_share_and_is_a_function_of_the_seed() {
     assert_eq!(states(Mode::Training { seed: 1 }, 2), states(Mode::Training { seed: 1 }, 2));
     assert_ne!(states(Mode::Training { seed: 1 }, 2), states(Mode::Training { seed: 2 }, 2));
     let none = Encoder::with_dropout(encoder.clone(), 0.0);
-    assert_eq!(to_vec(none.encode(&batch, &all, Mode::Training { seed: 1 }).packed(2)), states(Mode::Inference(None), 2));
+    assert_eq!(
+        to_vec(none.encode(&batch, &all, Mode::Training { seed: 1 }).packed(2)),
+        states(Mode::Inference(None), 2)
+    );
 }
 
 #[test]
@@ -212,5 +219,47 @@ fn gradients_through_dropout_are_slopes_of_the_loss() {
         // The loss has seven digits, of which the difference leaves few when the gradient is small.
         let tolerance = 0.02 * square + 3e-7 / epsilon;
         assert!((slope - square).abs() < tolerance, "{name}: {slope} instead of {square}");
+    }
+}
+
+#[test]
+fn an_encoder_that_is_written_reads_back_as_the_same_bytes() {
+    let families = [
+        "bert",
+        "roberta",
+        "distilbert",
+        "bert-f16",
+        "bert-sharded-bf16",
+        "bert-prefixed",
+        "bert-gamma-beta",
+    ];
+    for (family, pooler) in families.into_iter().flat_map(|family| [(family, true), (family, false)]) {
+        let (encoder, _) = Encoder::load(&golden(family), pooler, 1, &device()).unwrap();
+        let (config, weights) = encoder.export().unwrap();
+        assert!(!String::from_utf8_lossy(&config).contains("float16"), "{family}");
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("config.json"), &config).unwrap();
+        std::fs::write(folder.path().join("model.safetensors"), &weights).unwrap();
+        let (again, report) = Encoder::load(folder.path(), pooler, 2, &device()).unwrap();
+        assert_eq!(report, LoadReport::default(), "{family}");
+        assert!(again.export().unwrap() == (config, weights), "{family}");
+        assert_eq!(named(&again), named(&encoder), "{family}");
+    }
+}
+
+#[test]
+fn the_states_of_a_sequence_do_not_depend_on_its_batch() {
+    let encoder = encoder(config(64, 4));
+    let lengths = [9, 1, 33, 4, 17];
+    let (together, all) = (batch(&lengths), (0..=2).collect());
+    let packed = encoder.pack();
+    let states = encoder.encode(&together, &all, Mode::Inference(packed.as_ref()));
+    for (n, range) in together.offsets.windows(2).map(|pair| pair[0]..pair[1]).enumerate() {
+        let one = Sequence { ids: together.ids[range.clone()].to_vec(), ..Sequence::default() };
+        let alone = encoder.encode(&TokenBatch::new(&[&one]), &all, Mode::Inference(packed.as_ref()));
+        for layer in 0..=2 {
+            let rows = states.packed(layer).slice([range.clone(), 0..64]);
+            assert_eq!(to_vec(alone.packed(layer)), to_vec(rows), "layer {layer}, sequence {n}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::heads::{AnyHeadConfig, Group, HeadContext, HeadInput, Moment, Task};
 use crate::model::Network;
 use crate::parameters::{named, names, replace};
 use crate::tokens::{Sequence, TokenBatch};
-use crate::toy::golden;
+use crate::toy::{golden, places};
 use crate::train::TrainConfig;
 use crate::train::config::GroupConfig;
 use crate::train::schedule::ScheduleConfig;
@@ -68,8 +68,11 @@ impl Golden {
 /// Tensors by the names of the golden files.
 fn by_golden_name(network: &Network) -> BTreeMap<String, Vec<f32>> {
     let weights = Golden(network.encoder.export().unwrap().1);
-    let mut found: BTreeMap<String, Vec<f32>> =
-        weights.under("").into_iter().map(|name| (format!("encoder.{name}"), weights.floats(&name))).collect();
+    let mut found: BTreeMap<String, Vec<f32>> = weights
+        .under("")
+        .into_iter()
+        .map(|name| (format!("encoder.{name}"), weights.floats(&name)))
+        .collect();
     found.extend(named(&network.head).into_iter().map(|(name, (_, values))| (name, values)));
     found
 }
@@ -169,25 +172,6 @@ fn five_steps_on_the_raw_vector_equal_those_of_pytorch() {
 #[test]
 fn five_steps_of_a_softmax_equal_those_of_pytorch() {
     check("training-multi-class.safetensors", Pool::Pooled, Task::MultiClass);
-}
-
-/// Addresses of all parameters' values.
-fn places(network: &Network) -> BTreeMap<String, *const f32> {
-    struct Collect(Place, BTreeMap<String, *const f32>);
-    impl ModuleVisitor for Collect {
-        fn enter_module(&mut self, name: &str, container: &str) {
-            self.0.enter(name, container);
-        }
-        fn exit_module(&mut self, _: &str, _: &str) {
-            self.0.leave();
-        }
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.1.insert(self.0.name(), Values::of(param.val()).as_ptr());
-        }
-    }
-    let mut collect = Collect(Place::default(), BTreeMap::new());
-    network.visit(&mut collect);
-    collect.1
 }
 
 fn stepped(network: Network, toy: &crate::toy::Toy, model: &crate::model::NeuralModel) -> Network {

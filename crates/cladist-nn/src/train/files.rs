@@ -20,14 +20,19 @@ pub(super) struct RunFiles {
     folder: PathBuf,
     checkpoints: Checkpoints,
     writers: Option<(Journal, EventWriter)>,
-    _lock: RunLock,
+    lock: RunLock,
 }
 
 impl RunFiles {
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let lock = RunLock::take(folder)?;
         let checkpoints = Checkpoints::open(&folder.join("checkpoints"), KEEP)?;
-        Ok(Self { folder: folder.to_owned(), checkpoints, writers: None, _lock: lock })
+        Ok(Self { folder: folder.to_owned(), checkpoints, writers: None, lock })
+    }
+
+    /// Whether others are kept out.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.lock.is_exclusive()
     }
 
     pub(super) fn latest(&self) -> Result<Found> {
