@@ -50,7 +50,9 @@ pub enum Error {
         ids: Vec<String>,
     },
     /// A softmax needs one label per document.
-    #[error("document `{id}` has {n_labels} labels, but the task `multi-class` needs exactly one\nhint: use the task `multi-label`")]
+    #[error(
+        "document `{id}` has {n_labels} labels, but the task `multi-class` needs exactly one\nhint: use the task `multi-label`"
+    )]
     NotOneLabel {
         /// The document.
         id: String,

@@ -174,8 +174,9 @@ impl NeuralModel {
         top_k: Option<usize>,
         job: &Job<'_>,
     ) -> cladist_core::Result<Judged> {
-        let windows: Vec<(usize, &Sequence)> =
-            (documents.iter().enumerate()).flat_map(|(n, windows)| windows.iter().map(move |w| (n, w))).collect();
+        let windows: Vec<(usize, &Sequence)> = (documents.iter().enumerate())
+            .flat_map(|(n, windows)| windows.iter().map(move |w| (n, w)))
+            .collect();
         let lengths: Vec<usize> = windows.iter().map(|(_, sequence)| sequence.len()).collect();
         let mut rows: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); windows.len()];
         let mut loss = 0.0;
@@ -189,7 +190,8 @@ impl NeuralModel {
             let input = HeadInput { documents: &encoded };
             if let Some(gold) = gold {
                 let gold: Vec<LabelSet> = batch.iter().map(|&n| gold[windows[n].0].clone()).collect();
-                let objective = self.network.head.objective(&input, &gold, &Moment { epoch: 0.0, seed: None });
+                let objective =
+                    self.network.head.objective(&input, &gold, &Moment { epoch: 0.0, seed: None });
                 let total = objective.total().map_or(0.0, |total| f64::from(total.into_scalar::<f32>()));
                 loss += total * batch.len() as f64;
             }

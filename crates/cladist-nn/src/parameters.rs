@@ -92,10 +92,7 @@ pub(crate) fn names(module: &impl Module) -> Vec<String> {
 }
 
 /// The module with its parameters replaced; a problem if one is not there or has another shape.
-pub(crate) fn replace<M: Module>(
-    module: M,
-    mut values: Tensors,
-) -> Result<M, String> {
+pub(crate) fn replace<M: Module>(module: M, mut values: Tensors) -> Result<M, String> {
     struct Replace<'a> {
         place: Place,
         values: &'a mut Tensors,
@@ -177,9 +174,8 @@ pub(crate) fn write(parameters: &Tensors) -> Result<Vec<u8>> {
 /// Shape and values of every tensor of a file of f32 tensors.
 pub(crate) fn read(path: &Path) -> Result<Tensors> {
     let bytes = std::fs::read(path).map_err(cladist_core::Error::io("read", path))?;
-    let refuse = |reason: String| {
-        cladist_core::Error::from(BundleError::Content { path: path.to_owned(), reason })
-    };
+    let refuse =
+        |reason: String| cladist_core::Error::from(BundleError::Content { path: path.to_owned(), reason });
     let file = SafeTensors::deserialize(&bytes).map_err(|error| refuse(error.to_string()))?;
     let mut tensors = BTreeMap::new();
     for (name, view) in file.iter() {

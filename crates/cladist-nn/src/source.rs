@@ -45,7 +45,11 @@ impl EncoderSource {
                 && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
         };
         let parts: Vec<&str> = name.split('/').collect();
-        if path.is_absolute() || text.starts_with('.') || parts.len() > 2 || !parts.iter().all(|part| plain(part)) {
+        if path.is_absolute()
+            || text.starts_with('.')
+            || parts.len() > 2
+            || !parts.iter().all(|part| plain(part))
+        {
             return Err(refuse("there is no such folder".to_owned()));
         }
         Ok(Self::Hub { name: name.to_owned(), revision })

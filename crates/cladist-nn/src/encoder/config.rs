@@ -96,14 +96,21 @@ impl EncoderConfig {
             intermediate_size: fields.size(pick("intermediate_size", "hidden_dim"))?,
             max_positions: fields.size("max_position_embeddings")?,
             type_vocab_size: if distil { 0 } else { fields.size_or("type_vocab_size", 2)? },
-            first_position: if family == Family::Roberta { fields.size_or("pad_token_id", 1)? + 1 } else { 0 },
+            first_position: if family == Family::Roberta {
+                fields.size_or("pad_token_id", 1)? + 1
+            } else {
+                0
+            },
             epsilon: if distil { 1e-12 } else { fields.number_or("layer_norm_eps", 1e-12)? as f32 },
             hidden_dropout: fields.share(pick("hidden_dropout_prob", "dropout"))?,
             attention_dropout: fields.share(pick("attention_probs_dropout_prob", "attention_dropout"))?,
             initializer_range: fields.number_or("initializer_range", 0.02)? as f32,
             source: source.clone(),
         };
-        if config.n_heads == 0 || !config.hidden_size.is_multiple_of(config.n_heads) || config.hidden_size == 0 {
+        if config.n_heads == 0
+            || !config.hidden_size.is_multiple_of(config.n_heads)
+            || config.hidden_size == 0
+        {
             return Err(format!(
                 "a width of {} cannot be split among {} heads",
                 config.hidden_size, config.n_heads
@@ -230,14 +237,16 @@ mod tests {
 
     #[test]
     fn distilbert_and_roberta_have_their_own_names_and_positions() {
-        let distil = parse(serde_json::json!({"model_type": "distilbert", "vocab_size": 9, "dim": 8, "n_layers": 1,
+        let distil =
+            parse(serde_json::json!({"model_type": "distilbert", "vocab_size": 9, "dim": 8, "n_layers": 1,
             "n_heads": 2, "hidden_dim": 16, "max_position_embeddings": 12, "dropout": 0.2}))
-        .unwrap();
+            .unwrap();
         assert_eq!((distil.hidden_size, distil.type_vocab_size, distil.hidden_dropout), (8, 0, 0.2));
-        let roberta = parse(serde_json::json!({"model_type": "xlm-roberta", "vocab_size": 9, "hidden_size": 8,
+        let roberta =
+            parse(serde_json::json!({"model_type": "xlm-roberta", "vocab_size": 9, "hidden_size": 8,
             "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "type_vocab_size": 1,
             "max_position_embeddings": 12, "layer_norm_eps": 1e-5}))
-        .unwrap();
+            .unwrap();
         assert_eq!((roberta.first_position, roberta.max_tokens()), (2, 10));
     }
 

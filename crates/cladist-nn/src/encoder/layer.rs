@@ -96,12 +96,7 @@ impl Layer {
         );
         let wide = activation::gelu(linear(h.clone(), self.up_weight.val(), self.up_bias.val()));
         let down = linear(wide, self.down_weight.val(), self.down_bias.val());
-        normalise(
-            h + drop(down, drops.hidden2),
-            self.norm2_gain.val(),
-            self.norm2_bias.val(),
-            shape.epsilon,
-        )
+        normalise(h + drop(down, drops.hidden2), self.norm2_gain.val(), self.norm2_bias.val(), shape.epsilon)
     }
 
     /// Attention probabilities `[batch, heads, longest, longest]` and values `[batch, heads, longest, width]`.
@@ -128,8 +123,8 @@ impl Layer {
 
     /// The weights in the kernels' layout, for many batches with the same weights.
     pub(super) fn pack(&self, shape: Shape) -> Arc<Panels> {
-        let matrices =
-            [&self.qkv_weight, &self.out_weight, &self.up_weight, &self.down_weight].map(|weight| Values::of(weight.val()));
+        let matrices = [&self.qkv_weight, &self.out_weight, &self.up_weight, &self.down_weight]
+            .map(|weight| Values::of(weight.val()));
         let [qkv, out, up, down] = matrices.each_ref();
         let mut panels = Panels::default();
         panels.pack(shape, qkv, out, up, down);

@@ -40,7 +40,8 @@ pub(super) fn slots(config: &EncoderConfig, pooler: bool) -> Vec<Slot> {
     add(&vector("embeddings.LayerNorm"), &[hidden], Start::Zeros);
     for n in 0..config.n_layers {
         let layer = if distil { format!("transformer.layer.{n}") } else { format!("encoder.layer.{n}") };
-        let pick = |bert: &str, distilbert: &str| format!("{layer}.{}", if distil { distilbert } else { bert });
+        let pick =
+            |bert: &str, distilbert: &str| format!("{layer}.{}", if distil { distilbert } else { bert });
         let attention = [
             pick("attention.self.query", "attention.q_lin"),
             pick("attention.self.key", "attention.k_lin"),
@@ -51,11 +52,7 @@ pub(super) fn slots(config: &EncoderConfig, pooler: bool) -> Vec<Slot> {
         let up = pick("intermediate.dense", "ffn.lin1");
         let down = pick("output.dense", "ffn.lin2");
         let norm2 = pick("output.LayerNorm", "output_layer_norm");
-        add(
-            &attention.each_ref().map(|name| format!("{name}.weight")),
-            &[3 * hidden, hidden],
-            Start::Normal,
-        );
+        add(&attention.each_ref().map(|name| format!("{name}.weight")), &[3 * hidden, hidden], Start::Normal);
         add(&attention.each_ref().map(|name| format!("{name}.bias")), &[3 * hidden], Start::Zeros);
         add(&matrix(&out), &[hidden, hidden], Start::Normal);
         add(&vector(&out), &[hidden], Start::Zeros);

@@ -240,7 +240,9 @@ impl Files {
             let view = parsed.tensor(full).map_err(|error| refuse(error.to_string()))?;
             if view.shape() != shape {
                 let found = view.shape();
-                return Err(refuse(format!("tensor `{full}` has shape {found:?}, not {shape:?} as config.json says")));
+                return Err(refuse(format!(
+                    "tensor `{full}` has shape {found:?}, not {shape:?} as config.json says"
+                )));
             }
             append(&view, &mut values).map_err(|problem| refuse(format!("tensor `{full}` {problem}")))?;
             self.taken.insert(full.clone());

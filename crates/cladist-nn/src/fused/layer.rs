@@ -109,8 +109,7 @@ impl Fused<13> for EncoderLayer {
         });
         let mut y = vec![0.0; x.len()];
         let sequences = Sequences::new(&self.offsets);
-        let saved =
-            layer::forward(self.shape, &weights, &panels, x, sequences, self.dropouts, &mut y, keep);
+        let saved = layer::forward(self.shape, &weights, &panels, x, sequences, self.dropouts, &mut y, keep);
         let hidden = self.shape.heads.hidden;
         (tensor(y, [x.len() / hidden, hidden]), saved)
     }

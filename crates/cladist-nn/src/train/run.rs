@@ -144,7 +144,9 @@ impl<'a> Trainer<'a> {
         let updates = |epoch| batches(config, &lengths, epoch).len().div_ceil(config.accumulate) as u64;
         let per_epoch: Vec<u64> = (0..config.epochs).map(updates).collect();
         if per_epoch.first() == Some(&0) {
-            return Err(cladist_core::Error::NothingToLearn { n_documents: plan.train.documents.len() }.into());
+            return Err(
+                cladist_core::Error::NothingToLearn { n_documents: plan.train.documents.len() }.into()
+            );
         }
         if let Some(rate) = config.dropout {
             model.network.encoder = model.network.encoder.with_dropout(rate as f32);
@@ -182,7 +184,9 @@ impl<'a> Trainer<'a> {
         let mut files = RunFiles::open(folder)?;
         if !files.is_exclusive() {
             let folder = folder.display();
-            self.plan.watcher.note(&format!("the file system of `{folder}` has no locks: train there only once at a time"));
+            self.plan.watcher.note(&format!(
+                "the file system of `{folder}` has no locks: train there only once at a time"
+            ));
         }
         if self.plan.resume {
             let found = files.latest()?;
@@ -275,9 +279,8 @@ impl<'a> Trainer<'a> {
         if finite && norm.is_finite() {
             self.progress.bad_in_a_row = 0;
             let (groups, step) = (&self.groups, self.progress.step);
-            let rate = |name: &str| {
-                config.rate(groups.get(name).copied().unwrap_or(Group::Output), step, total)
-            };
+            let rate =
+                |name: &str| config.rate(groups.get(name).copied().unwrap_or(Group::Output), step, total);
             let clip = (config.clip > 0.0).then_some(config.clip);
             // Moved out, not cloned: parameters that nobody else holds are changed in place.
             let network = std::mem::replace(&mut self.network, self.model.network.clone());
@@ -430,8 +433,8 @@ impl<'a> Trainer<'a> {
     fn finish(mut self) -> Result<(NeuralModel, Outcome)> {
         let mut network = self.weights.averaged(self.network.valid())?;
         if let Some(best) = self.weights.best.take() {
-            network = parameters::replace(network, best)
-                .map_err(|reason| cladist_core::Error::Model { reason })?;
+            network =
+                parameters::replace(network, best).map_err(|reason| cladist_core::Error::Model { reason })?;
         }
         self.model.network = network;
         let outcome = Outcome {

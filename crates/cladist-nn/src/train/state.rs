@@ -172,8 +172,7 @@ impl Progress {
     ) -> Result<Restored> {
         let path = folder.join(STATE);
         let bytes = std::fs::read(&path).map_err(cladist_core::Error::io("read", &path))?;
-        let state: Self =
-            serde_json::from_slice(&bytes).map_err(|error| unfit(&path, error.to_string()))?;
+        let state: Self = serde_json::from_slice(&bytes).map_err(|error| unfit(&path, error.to_string()))?;
         if state.fingerprint != self.fingerprint || state.epoch >= config.epochs {
             return Err(Error::OtherRun { path: folder.to_owned() });
         }

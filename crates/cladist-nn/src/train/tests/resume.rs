@@ -26,7 +26,7 @@ fn left(run: &Run<'_>) -> (Vec<u8>, Outcome, Vec<Record>) {
     (bytes(&model), Outcome { seconds: 0.0, ..outcome }, journal(run.folder.unwrap()))
 }
 
-fn check(config: &TrainConfig, n_dev: usize) {
+fn check(config: &TrainConfig, n_dev: usize) -> Outcome {
     let toy = Toy::new(Task::MultiLabel);
     let whole = tempfile::tempdir().unwrap();
     let run = Run { n_dev, folder: Some(whole.path()), ..Run::new(&toy, config.clone()) };
@@ -51,6 +51,7 @@ fn check(config: &TrainConfig, n_dev: usize) {
         assert_eq!(resumed.1, unbroken.1, "outcome after {stop:?}");
         assert_eq!(resumed.2, unbroken.2, "journal after {stop:?}");
     }
+    unbroken.1
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn so_does_one_that_evaluates_within_epochs_and_stops_early() {
         monitor: "sum".to_owned(),
         ..quick()
     };
-    on_threads(1, || check(&config, 4));
+    assert!(on_threads(1, || check(&config, 4)).stopped_early);
 }
 
 #[test]
@@ -111,14 +112,19 @@ fn a_run_that_was_killed_goes_on_from_its_last_checkpoint() {
         Run { n_dev: 3, ..Run::new(&toy, TrainConfig { checkpoint_steps: 2, log_steps: 3, ..quick() }) };
     let unbroken = left(&Run { folder: Some(folders[0].path()), ..run.clone() });
     let killed = Run { folder: Some(folders[1].path()), ..run };
+    killed.go(Stop::AfterStep(4)).0.unwrap_err();
+    let checkpoints = folders[1].path().join("checkpoints");
+    let aside = folders[1].path().join("aside");
+    fs::rename(checkpoints.join("step-00000004"), &aside).unwrap();
     // What a killed process leaves: the checkpoint of step 4, and a journal that knows more.
     killed.finish();
-    let checkpoints = folders[1].path().join("checkpoints");
     fs::remove_dir_all(checkpoints.join("step-00000006")).unwrap();
-    let earlier = Run { folder: Some(folders[1].path()), ..killed.clone() };
-    earlier.go(Stop::AfterStep(4)).0.unwrap_err();
-    let (_, seen) = Run { resume: true, ..killed.clone() }.go(Stop::AfterStep(5));
+    fs::rename(aside, checkpoints.join("step-00000004")).unwrap();
+    assert_eq!(journal(folders[1].path()).last().unwrap().step, 6);
+    let (result, seen) = Run { resume: true, ..killed.clone() }.go(Stop::AfterStep(5));
+    result.unwrap_err();
     assert!(seen.has_note("going on after step 4"));
+    assert_eq!(journal(folders[1].path()).last().unwrap().step, 3, "there is no line of step 4 or 5");
     assert!(left(&Run { resume: true, ..killed }) == unbroken);
 }
 
