@@ -18,6 +18,8 @@ mod parameters;
 mod random;
 pub mod source;
 pub mod tokens;
+#[cfg(test)]
+mod toy;
 pub mod train;
 
 pub use error::{Error, Result};

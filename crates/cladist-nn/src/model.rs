@@ -1,5 +1,6 @@
 //! A trained network with its tokenizer and labels: a classifier.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use burn::module::Module;
@@ -209,7 +210,7 @@ impl NeuralModel {
     }
 }
 
-/// One row per document from the rows of its windows.
+/// One row per document from the rows of its windows. A label that a window did not score counts as 0 there.
 fn pool(
     documents: &[Vec<Sequence>],
     rows: Vec<Vec<(LabelId, f32)>>,
@@ -220,22 +221,19 @@ fn pool(
     documents
         .iter()
         .map(|windows| {
-            let mut pooled: Vec<(LabelId, f32)> = rows.next().unwrap_or_default();
-            for row in rows.by_ref().take(windows.len() - 1) {
-                for (cell, (_, score)) in pooled.iter_mut().zip(row) {
-                    cell.1 = match pool {
-                        Pool::Max => cell.1.max(score),
-                        Pool::Mean => cell.1 + score,
-                    };
-                }
+            let mut pooled: BTreeMap<LabelId, f32> = BTreeMap::new();
+            for (label, score) in rows.by_ref().take(windows.len()).flatten() {
+                let cell = pooled.entry(label).or_default();
+                *cell = match pool {
+                    Pool::Max => cell.max(score),
+                    Pool::Mean => *cell + score / windows.len() as f32,
+                };
             }
-            if pool == Pool::Mean {
-                pooled.iter_mut().for_each(|(_, score)| *score /= windows.len() as f32);
-            }
+            let mut row: Vec<(LabelId, f32)> = pooled.into_iter().collect();
             if let Some(k) = top_k {
-                cladist_core::scores::keep_top(&mut pooled, k);
+                cladist_core::scores::keep_top(&mut row, k);
             }
-            pooled
+            row
         })
         .collect()
 }
@@ -257,3 +255,6 @@ impl Classifier for NeuralModel {
         Ok(scores)
     }
 }
+
+#[cfg(test)]
+mod tests;

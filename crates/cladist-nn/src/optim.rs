@@ -263,3 +263,6 @@ impl ModuleMapper for Update<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

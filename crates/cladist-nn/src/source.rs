@@ -116,4 +116,43 @@ mod tests {
             assert!(message.contains(text), "{message}");
         }
     }
+
+    fn problem(source: &EncoderSource) -> String {
+        source.open(Vec::new, true, 1, &Device::flex()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_cannot_be_opened_says_what_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = EncoderSource::Folder(folder.path().to_owned());
+        let name = folder.path().to_str().unwrap();
+        assert!(problem(&source).contains(name), "{}", problem(&source));
+        let bert = crate::toy::golden("bert");
+        std::fs::copy(bert.join("vocab.txt"), folder.path().join("vocab.txt")).unwrap();
+        assert!(problem(&source).contains("config.json"), "{}", problem(&source));
+        std::fs::copy(bert.join("config.json"), folder.path().join("config.json")).unwrap();
+        assert!(problem(&source).contains("model.safetensors"), "{}", problem(&source));
+        std::fs::copy(bert.join("model.safetensors"), folder.path().join("model.safetensors")).unwrap();
+        source.open(Vec::new, true, 1, &Device::flex()).unwrap();
+    }
+
+    #[cfg(not(feature = "hub"))]
+    #[test]
+    fn a_name_of_the_hub_needs_the_hub() {
+        let message = problem(&EncoderSource::parse("bert-base-uncased").unwrap());
+        assert!(message.contains("bert-base-uncased") && message.contains("`hub` feature"), "{message}");
+    }
+
+    #[test]
+    fn the_same_texts_and_seed_give_the_same_new_encoder() {
+        let open = |seed| {
+            let texts = || vec!["a few words", "a few more words"];
+            let (tokenizer, encoder, _) =
+                EncoderSource::Scratch(Scratch::Tiny).open(texts, true, seed, &Device::flex()).unwrap();
+            assert_eq!(encoder.config().vocab_size, tokenizer.vocab_size());
+            (tokenizer.to_json().to_vec(), encoder.export().unwrap())
+        };
+        assert!(open(1) == open(1));
+        assert!(open(1).1 != open(2).1);
+    }
 }

@@ -1,5 +1,7 @@
 //! Encoders against `transformers`: golden files written by `parity/encoders.py` and `parity/minilm.py`.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;

@@ -229,6 +229,14 @@ impl Encoder {
             };
             return embed(parameters, tokens, self.config.epsilon, dropout);
         }
+        self.embed_plain(batch, dropout)
+    }
+
+    /// The same in ordinary operations: what every device but the CPU runs.
+    fn embed_plain(&self, batch: &TokenBatch, dropout: Dropout) -> Tensor<2> {
+        let Embeddings { words, positions, types, norm_gain, norm_bias } = &self.embeddings;
+        let first = self.config.first_position;
+        let device = self.device();
         let rows = |values: Vec<i64>| -> Tensor<1, Int> {
             let n = values.len();
             Tensor::from_data(TensorData::new(values, [n]), &device)
@@ -251,3 +259,6 @@ pub(crate) fn place(seed: u64, place: u64) -> u64 {
     h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     h ^ (h >> 31)
 }
+
+#[cfg(test)]
+mod tests;

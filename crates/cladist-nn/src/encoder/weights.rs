@@ -96,7 +96,12 @@ impl Encoder {
                 tensors.push((name, shape.clone(), bytes));
             }
         }
-        let mut config = serde_json::to_vec_pretty(&self.config.source).unwrap_or_default();
+        let mut source = self.config.source.clone();
+        // Weights are written as f32, whatever they were read as.
+        for key in ["dtype", "torch_dtype"] {
+            source.entry(key).and_modify(|kind| *kind = "float32".into());
+        }
+        let mut config = serde_json::to_vec_pretty(&source).unwrap_or_default();
         config.push(b'\n');
         Ok((config, crate::parameters::safetensors(&tensors)?))
     }

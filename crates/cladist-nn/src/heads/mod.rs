@@ -245,3 +245,6 @@ heads! {
 pub(crate) fn setting(key: &'static str, expected: &'static str, value: impl ToString) -> Error {
     cladist_core::Error::setting(key, expected, value).into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,51 +86,6 @@ impl TokensConfig {
     }
 }
 
-/// Pools the scores of windows into scores of documents, row by row.
-///
-/// # Shapes
-/// `scores`: Σ `windows` × `n_labels`, the windows of a document one after the other; `windows`: how many each
-/// document has. The result is `windows.len()` × `n_labels`. A document without windows scores 0 everywhere.
-///
-/// ```
-/// use cladist_nn::tokens::{Pool, pool_rows};
-///
-/// let scores = [0.1, 0.6, 0.3, 0.2, 0.5, 0.5];
-/// assert_eq!(pool_rows(&scores, 2, &[2, 1], Pool::Max).unwrap(), [0.3, 0.6, 0.5, 0.5]);
-/// assert_eq!(pool_rows(&scores, 2, &[2, 1], Pool::Mean).unwrap(), [0.2, 0.4, 0.5, 0.5]);
-/// ```
-pub fn pool_rows(scores: &[f32], n_labels: usize, windows: &[usize], pool: Pool) -> Result<Vec<f32>> {
-    let expected = windows.iter().sum::<usize>() * n_labels;
-    if scores.len() != expected {
-        return Err(Error::Mismatch {
-            left: "scores of windows",
-            n_left: scores.len(),
-            right: "windows × labels",
-            n_right: expected,
-        });
-    }
-    let mut pooled = vec![0.0; windows.len() * n_labels];
-    if n_labels == 0 {
-        return Ok(pooled);
-    }
-    let mut rows = scores.chunks_exact(n_labels);
-    for (document, &n_windows) in pooled.chunks_exact_mut(n_labels).zip(windows) {
-        for (i, row) in rows.by_ref().take(n_windows).enumerate() {
-            for (all, &score) in document.iter_mut().zip(row) {
-                *all = match pool {
-                    _ if i == 0 => score,
-                    Pool::Max => all.max(score),
-                    Pool::Mean => *all + score,
-                };
-            }
-        }
-        if pool == Pool::Mean && n_windows > 1 {
-            document.iter_mut().for_each(|score| *score /= n_windows as f32);
-        }
-    }
-    Ok(pooled)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,18 +120,4 @@ mod tests {
         message("truncate = \"tail\"").unwrap();
     }
 
-    #[test]
-    fn negative_scores_are_pooled_like_others() {
-        let scores = [-3.0, -1.0, -2.0];
-        assert_eq!(pool_rows(&scores, 1, &[2, 1], Pool::Max).unwrap(), [-1.0, -2.0]);
-        assert_eq!(pool_rows(&scores, 1, &[2, 1], Pool::Mean).unwrap(), [-2.0, -2.0]);
-    }
-
-    #[test]
-    fn rows_that_do_not_add_up_are_refused() {
-        let error = pool_rows(&[0.0; 5], 2, &[1, 2], Pool::Max).unwrap_err();
-        assert_eq!(error.to_string(), "5 scores of windows but 6 windows × labels");
-        assert_eq!(pool_rows(&[], 3, &[0], Pool::Mean).unwrap(), [0.0; 3]);
-        assert!(pool_rows(&[], 0, &[1, 1], Pool::Max).unwrap().is_empty());
-    }
 }

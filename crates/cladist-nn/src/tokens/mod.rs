@@ -14,7 +14,7 @@ mod tokenizer;
 mod vocabulary;
 
 pub use batch::{Sequence, TokenBatch};
-pub use config::{Pool, TokensConfig, Truncate, pool_rows};
+pub use config::{Pool, TokensConfig, Truncate};
 pub use plan::{batch_rng, by_documents, by_tokens, shuffled, sorted_by_tokens};
 pub use tokenizer::{Special, Tokenizer};
 

@@ -11,8 +11,8 @@ use super::lock::RunLock;
 use super::tensorboard::EventWriter;
 use crate::error::Result;
 
-/// Checkpoints kept.
-const KEEP: usize = 1;
+/// Checkpoints kept: should the last one be damaged, there is one more.
+const KEEP: usize = 2;
 
 /// The files of a run in progress. Nobody else trains in the folder meanwhile.
 #[derive(Debug)]
@@ -20,14 +20,19 @@ pub(super) struct RunFiles {
     folder: PathBuf,
     checkpoints: Checkpoints,
     writers: Option<(Journal, EventWriter)>,
-    _lock: RunLock,
+    lock: RunLock,
 }
 
 impl RunFiles {
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let lock = RunLock::take(folder)?;
         let checkpoints = Checkpoints::open(&folder.join("checkpoints"), KEEP)?;
-        Ok(Self { folder: folder.to_owned(), checkpoints, writers: None, _lock: lock })
+        Ok(Self { folder: folder.to_owned(), checkpoints, writers: None, lock })
+    }
+
+    /// Whether others are kept out.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.lock.is_exclusive()
     }
 
     pub(super) fn latest(&self) -> Result<Found> {

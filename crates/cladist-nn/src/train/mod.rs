@@ -16,3 +16,6 @@ pub mod tensorboard;
 
 pub use config::TrainConfig;
 pub use run::{Examples, Measure, Outcome, Plan, train};
+
+#[cfg(test)]
+pub(crate) mod tests;

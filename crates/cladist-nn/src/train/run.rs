@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use burn::module::Module;
 use cladist_core::{Cancel, Document, Job, LabelSet, Scores};
@@ -15,7 +15,7 @@ use super::stopping::{StoppingConfig, Verdict};
 use crate::encoder::{Mode, place};
 use crate::error::{Error, Result};
 use crate::heads::{Group, HeadInput, Moment, Task};
-use crate::model::{Network, NeuralModel};
+use crate::model::{Design, Network, NeuralModel};
 use crate::optim::{AdamW, GradientSum};
 use crate::parameters::{self, named};
 use crate::tokens::{Sequence, TokenBatch, batch_rng, by_documents, by_tokens, shuffled};
@@ -125,7 +125,6 @@ struct Trainer<'a> {
     batches: Vec<Vec<usize>>,
     files: Option<RunFiles>,
     speed: Speed,
-    since_log: BTreeMap<String, (f64, u64)>,
     last_save: Instant,
 }
 
@@ -155,13 +154,14 @@ impl<'a> Trainer<'a> {
         if config.freeze_layers > 0 {
             model.network.encoder = model.network.encoder.freeze(config.freeze_layers);
         }
+        let progress = Progress::new(fingerprint(plan, &model.design, &examples));
         let mut trainer = Self {
             plan,
             network: model.network.clone().train(),
             groups: groups(&model.network),
             model,
             optimiser: AdamW::new(config.optimizer),
-            progress: Progress::new(fingerprint(config, &examples, plan.train.gold)),
+            progress,
             weights: Weights::default(),
             higher_is_better,
             examples,
@@ -170,7 +170,6 @@ impl<'a> Trainer<'a> {
             batches: Vec::new(),
             files: None,
             speed: Speed::default(),
-            since_log: BTreeMap::new(),
             last_save: Instant::now(),
         };
         if let Some(folder) = plan.folder {
@@ -183,8 +182,15 @@ impl<'a> Trainer<'a> {
     /// Opens the run folder and goes on from its latest checkpoint if that is wanted.
     fn open(&mut self, folder: &Path) -> Result<()> {
         let mut files = RunFiles::open(folder)?;
+        if !files.is_exclusive() {
+            let folder = folder.display();
+            self.plan.watcher.note(&format!(
+                "the file system of `{folder}` has no locks: train there only once at a time"
+            ));
+        }
         if self.plan.resume {
             let found = files.latest()?;
+            let lost = found.checkpoint.is_none() && !found.passed_over.is_empty();
             for reason in found.passed_over {
                 self.plan.watcher.note(&format!("a checkpoint cannot be used: {reason}"));
             }
@@ -195,6 +201,8 @@ impl<'a> Trainer<'a> {
                     restored.apply(self.network.clone(), self.plan.config.optimizer, &device)?;
                 (self.network, self.optimiser) = (network, optimiser);
                 self.plan.watcher.note(&format!("going on after step {}", self.progress.step));
+            } else if lost {
+                self.plan.watcher.note("no checkpoint can be used, so training starts from the beginning");
             }
         }
         files.begin(self.progress.step)?;
@@ -330,17 +338,16 @@ impl<'a> Trainer<'a> {
     fn log(&mut self, report: &StepReport) -> Result<()> {
         self.plan.watcher.step(report);
         for (name, value) in &report.terms {
-            let entry = self.since_log.entry(name.clone()).or_default();
-            *entry = (entry.0 + value, entry.1 + 1);
+            self.progress.since_log.entry(name.clone()).or_default().add(*value);
         }
         let epoch_ends = self.progress.in_epoch == self.per_epoch[self.progress.epoch];
         if !(report.step.is_multiple_of(self.plan.config.log_steps) || epoch_ends) {
             return Ok(());
         }
-        let since = std::mem::take(&mut self.since_log);
+        let since = std::mem::take(&mut self.progress.since_log);
         let Some(files) = &mut self.files else { return Ok(()) };
         let mut values: BTreeMap<String, f64> =
-            since.into_iter().map(|(name, (sum, n))| (name, sum / n as f64)).collect();
+            since.into_iter().map(|(name, mean)| (name, mean.value())).collect();
         values.extend(report.learning_rates.iter().map(|(name, rate)| (format!("rate-{name}"), *rate)));
         values.insert("documents-per-second".to_owned(), report.documents_per_second);
         values.insert("tokens-per-second".to_owned(), report.tokens_per_second);
@@ -386,29 +393,35 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    fn save(&mut self) -> Result<()> {
-        if let Some(files) = &self.files {
-            files.save(self.progress.step, |writer| {
-                self.progress.save(writer, &self.network, &self.optimiser, &self.weights)
-            })?;
+    /// Saves a checkpoint, if there is a place for it and the parameters are worth it.
+    fn save(&mut self) -> Result<bool> {
+        let Some(files) = &self.files else { return Ok(false) };
+        let network = named(&self.network);
+        if network.values().flat_map(|(_, values)| values).any(|value| !value.is_finite()) {
+            return Ok(false);
         }
+        files.save(self.progress.step, |writer| {
+            self.progress.save(writer, &network, &self.optimiser, &self.weights)
+        })?;
         self.last_save = Instant::now();
-        Ok(())
+        Ok(true)
     }
 
     fn save_if_due(&mut self) -> Result<()> {
         let config = self.plan.config;
-        let minutes = Duration::from_secs_f64(60.0 * config.checkpoint_minutes);
-        let by_time = config.checkpoint_minutes > 0.0 && self.last_save.elapsed() >= minutes;
+        let minutes = self.last_save.elapsed().as_secs_f64() / 60.0;
+        let by_time = config.checkpoint_minutes > 0.0 && minutes >= config.checkpoint_minutes;
         let every = config.checkpoint_steps;
-        if by_time || (every > 0 && self.progress.step.is_multiple_of(every)) { self.save() } else { Ok(()) }
+        let due = by_time || (every > 0 && self.progress.step.is_multiple_of(every));
+        // If training goes wrong, the checkpoint to go back to is the one before.
+        if due && self.progress.bad_in_a_row == 0 { self.save().map(|_| ()) } else { Ok(()) }
     }
 
     /// Saves what there is; the error that ends the run.
     fn interrupted(&mut self) -> Error {
         match self.save() {
-            Ok(()) => {
-                if self.files.is_some() {
+            Ok(saved) => {
+                if saved {
                     self.plan.watcher.note(&format!("stopped and saved after step {}", self.progress.step));
                 }
                 cladist_core::Error::Cancelled.into()
@@ -473,19 +486,28 @@ fn groups(network: &Network) -> BTreeMap<String, Group> {
 }
 
 /// What must not change between the sittings of a run: settings, texts and labels.
-fn fingerprint(config: &TrainConfig, examples: &[(usize, &Sequence)], gold: &[LabelSet]) -> String {
+fn fingerprint(plan: &Plan<'_>, design: &Design, examples: &[(usize, &Sequence)]) -> String {
     let mut hasher = blake3::Hasher::new();
     // How often a run saves or speaks does not change what it learns.
     let settings =
-        TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..config.clone() };
+        TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..plan.config.clone() };
     hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
+    let Design { head, task, tokens, label_smoothing } = design;
+    let section = head.serialize_section(serde_json::value::Serializer).unwrap_or_default();
+    let design = serde_json::json!([head.name(), section, task, tokens, label_smoothing]);
+    hasher.update(design.to_string().as_bytes());
     for (document, sequence) in examples {
         hasher.update(&(*document as u64).to_le_bytes());
         sequence.ids.iter().for_each(|id| {
             hasher.update(&id.to_le_bytes());
         });
     }
-    for labels in gold {
+    let dev = plan.dev.as_ref();
+    for document in dev.map_or(&[][..], |dev| dev.documents) {
+        hasher.update(&(document.text.len() as u64).to_le_bytes());
+        hasher.update(document.text.as_bytes());
+    }
+    for labels in plan.train.gold.iter().chain(dev.map_or(&[][..], |dev| dev.gold)) {
         hasher.update(&(labels.len() as u64).to_le_bytes());
         labels.iter().for_each(|label| {
             hasher.update(&(label.index() as u64).to_le_bytes());
@@ -505,3 +527,6 @@ fn check_gold(examples: &Examples<'_>, task: Task) -> Result<()> {
         Err(Error::NotOneLabel { id, n_labels: examples.gold[n].len() })
     })
 }
+
+#[cfg(test)]
+mod tests;

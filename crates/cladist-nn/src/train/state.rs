@@ -1,5 +1,6 @@
 //! Everything a run must remember to go on as if it had never stopped.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use burn::tensor::Device;
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::averaging::{Averaging, blend};
 use super::config::TrainConfig;
-use super::stopping::Stopping;
+use super::stopping::{Stopping, exact};
 use crate::error::{Error, Result};
 use crate::model::Network;
 use crate::optim::{AdamW, AdamWConfig};
@@ -34,10 +35,32 @@ pub(super) struct Progress {
     pub(super) skipped: u64,
     pub(super) bad_in_a_row: usize,
     pub(super) seconds: f64,
+    /// Means since the last line of the journal.
+    pub(super) since_log: BTreeMap<String, Mean>,
     /// Steps that the optimiser took: skipped batches are none.
     optimiser_steps: u64,
     /// Hash of what must not change.
     fingerprint: String,
+}
+
+/// A mean that is not complete yet.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mean {
+    #[serde(with = "exact")]
+    sum: f64,
+    n: u64,
+}
+
+impl Mean {
+    pub(super) fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.n += 1;
+    }
+
+    pub(super) fn value(&self) -> f64 {
+        self.sum / self.n as f64
+    }
 }
 
 /// Copies of the parameters along the way.
@@ -112,6 +135,7 @@ impl Progress {
             skipped: 0,
             bad_in_a_row: 0,
             seconds: 0.0,
+            since_log: BTreeMap::new(),
             optimiser_steps: 0,
             fingerprint,
         }
@@ -121,12 +145,12 @@ impl Progress {
     pub(super) fn save(
         &self,
         writer: &Writer,
-        network: &Network,
+        network: &Tensors,
         optimiser: &AdamW,
         weights: &Weights,
     ) -> Result<()> {
         let state = Self { optimiser_steps: optimiser.number(), ..self.clone() };
-        writer.write(MODEL, &parameters::write(&named(network))?)?;
+        writer.write(MODEL, &parameters::write(network)?)?;
         writer.write(OPTIMIZER, &parameters::write(&optimiser.export())?)?;
         for (name, values) in [(BEST, &weights.best), (AVERAGE, &weights.average)] {
             if let Some(values) = values {

@@ -1,0 +1,192 @@
+//! What every head of the table must do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use cladist_core::bundle::Writer;
+use cladist_core::{Classifier, Document, Request, Scores};
+
+use super::flat::{FlatConfig, Pool};
+use super::*;
+use crate::encoder::Mode;
+use crate::model::{Design, NeuralModel};
+use crate::optim::GradientSum;
+use crate::parameters::names;
+use crate::tokens::{Sequence, TokenBatch};
+use crate::toy::{Toy, design};
+use crate::train::TrainConfig;
+use crate::train::config::GroupConfig;
+use crate::train::tests::Run;
+
+/// Every head as it is by default, and the flat one's other choices.
+fn designs() -> Vec<(String, Design)> {
+    let mut designs: Vec<(String, Design)> = HEADS
+        .iter()
+        .map(|(name, _, config)| ((*name).to_owned(), design(config(), Task::MultiLabel)))
+        .collect();
+    let flat = |pool, task| design(AnyHeadConfig::Flat(FlatConfig { pool, ..FlatConfig::default() }), task);
+    designs.push(("flat on cls".to_owned(), flat(Pool::Cls, Task::MultiLabel)));
+    designs.push(("flat on mean".to_owned(), flat(Pool::Mean, Task::MultiLabel)));
+    designs.push(("flat softmax".to_owned(), flat(Pool::Pooled, Task::MultiClass)));
+    for task in [Task::MultiLabel, Task::MultiClass] {
+        let smooth = Design { label_smoothing: 0.1, ..flat(Pool::Cls, task) };
+        designs.push((format!("flat {task:?} with smoothing"), smooth));
+    }
+    designs
+}
+
+fn score(model: &NeuralModel, documents: &[Document]) -> Scores {
+    model.score(documents, &Request::default()).unwrap()
+}
+
+#[test]
+fn it_learns_eight_documents_by_heart() {
+    for (name, design) in designs() {
+        let toy = Toy::new(design.task);
+        let config = TrainConfig {
+            epochs: 100,
+            batch_size: 4,
+            learning_rate: 2e-3,
+            output: GroupConfig { learning_rate: Some(1e-2), schedule: None },
+            dropout: Some(0.0),
+            checkpoint_minutes: 0.0,
+            ..TrainConfig::default()
+        };
+        let smooth = design.label_smoothing > 0.0;
+        let (model, _, seen) = Run { design, ..Run::new(&toy, config) }.finish();
+        let losses = seen.losses();
+        let (first, last) = (losses[0], losses[losses.len() - 2..].iter().sum::<f64>() / 2.0);
+        // Smoothing leaves a loss that nothing can take away.
+        assert!(last < first / if smooth { 1.5 } else { 10.0 }, "{name}: from {first} to {last}");
+        let scores = score(&model, &toy.documents);
+        for (n, gold) in toy.gold.iter().enumerate() {
+            let top: LabelSet = scores.row(n)[..gold.len()].iter().map(|(label, _)| *label).collect();
+            assert_eq!(top, *gold, "{name}, document {n}: {:?}", scores.row(n));
+        }
+    }
+}
+
+#[test]
+fn scores_are_probabilities_of_every_label() {
+    for (name, design) in designs() {
+        let toy = Toy::new(design.task);
+        let task = design.task;
+        let model = toy.model(design, 1);
+        let scores = score(&model, &toy.documents);
+        assert_eq!(scores.len(), toy.documents.len());
+        for row in scores.rows() {
+            assert_eq!(row.len(), toy.taxonomy.n_labels(), "{name}");
+            assert!(row.iter().all(|(_, score)| (0.0..=1.0).contains(score)), "{name}: {row:?}");
+            assert!(row.iter().any(|(_, score)| *score != row[0].1), "{name}: {row:?}");
+            if task == Task::MultiClass {
+                let sum: f32 = row.iter().map(|(_, score)| score).sum();
+                assert!((sum - 1.0).abs() < 1e-5, "{name}: {sum}");
+            }
+        }
+        let request = Request { top_k: Some(3), ..Request::default() };
+        let best = model.score(&toy.documents, &request).unwrap();
+        assert!(best.rows().zip(scores.rows()).all(|(best, all)| *best == all[..3]), "{name}");
+    }
+}
+
+#[test]
+fn a_document_scores_the_same_alone_and_in_a_batch() {
+    for (name, design) in designs() {
+        let toy = Toy::new(design.task);
+        let model = toy.model(design, 1).ready();
+        let together = score(&model, &toy.documents);
+        for (n, document) in toy.documents.iter().enumerate() {
+            let alone = score(&model, std::slice::from_ref(document));
+            // The encoder's states are equal to the bit; products of few rows may round otherwise than of many.
+            let mut rows = [alone.row(0).to_vec(), together.row(n).to_vec()];
+            rows.iter_mut().for_each(|row| row.sort_by_key(|(label, _)| *label));
+            for ((_, alone), (_, together)) in rows[0].iter().zip(&rows[1]) {
+                assert!((alone - together).abs() < 1e-6, "{name}, document {n}: {alone} and {together}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_parameter_gets_a_gradient() {
+    for (name, design) in designs() {
+        let toy = Toy::new(design.task);
+        let model = toy.model(design, 1);
+        let tokens = model.tokenize(&toy.documents).unwrap();
+        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
+        let batch = TokenBatch::new(&sequences);
+        let mut sum = GradientSum::default();
+        // At several times, for heads that change what they learn as they go.
+        for (seed, epoch) in [(1, 0.0), (2, 1.5), (3, 40.0)] {
+            let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Training { seed });
+            let moment = Moment { epoch, seed: Some(seed) };
+            let objective =
+                model.network.head.objective(&HeadInput { documents: &encoded }, &toy.gold, &moment);
+            assert!(!objective.values().is_empty(), "{name}");
+            sum.add(&model.network, objective.total().unwrap().backward());
+        }
+        for parameter in names(&model.network) {
+            let gradient = sum.values(&parameter);
+            let moves = gradient.is_some_and(|values| values.iter().any(|value| *value != 0.0));
+            assert!(moves, "{name}: {parameter}");
+        }
+    }
+}
+
+#[test]
+fn its_loss_is_the_sum_of_its_terms_and_needs_no_dropout() {
+    for (name, design) in designs() {
+        let toy = Toy::new(design.task);
+        let model = toy.model(design, 1);
+        let tokens = model.tokenize(&toy.documents).unwrap();
+        let job = cladist_core::Job::silent();
+        let loss = || model.run(&tokens, Some(&toy.gold), None, &job).unwrap().loss;
+        assert!(loss().is_finite() && loss() > 0.0, "{name}");
+        assert_eq!(loss().to_bits(), loss().to_bits(), "{name}");
+    }
+}
+
+fn saved(model: &NeuralModel, path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let writer = Writer::create(path, "model").unwrap();
+    model.save(&writer).unwrap();
+    writer.finish().unwrap();
+    let name = |entry: &fs::DirEntry| entry.file_name().into_string().unwrap();
+    let entries = fs::read_dir(path).unwrap().map(Result::unwrap);
+    entries.map(|entry| (name(&entry), fs::read(entry.path()).unwrap())).collect()
+}
+
+#[test]
+fn it_is_the_same_after_saving_and_loading() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, design) in designs() {
+        let toy = Toy::new(design.task);
+        let mut model = toy.model(design.clone(), 1);
+        model.network = model.network.valid();
+        let path = folder.path().join("first");
+        let first = saved(&model, &path);
+        assert!(first.contains_key("head.safetensors"), "{:?}", first.keys());
+        let loaded =
+            NeuralModel::load(&path, design, toy.taxonomy.clone(), &toy.counts(), &Device::flex()).unwrap();
+        let again = saved(&loaded, &folder.path().join("again"));
+        assert!(first == again, "{name}");
+        assert_eq!(score(&model, &toy.documents), score(&loaded, &toy.documents), "{name}");
+    }
+}
+
+#[test]
+fn its_section_survives_writing_and_unknown_keys_are_refused() {
+    for (name, about, config) in HEADS {
+        let config = config();
+        assert_eq!(config.name(), *name);
+        assert!(!about.is_empty());
+        let section = config.serialize_section(serde_json::value::Serializer).unwrap();
+        assert_eq!(AnyHeadConfig::parse(name, section.clone()).unwrap().unwrap(), config);
+        assert_eq!(AnyHeadConfig::parse(name, serde_json::json!({})).unwrap().unwrap(), config);
+        let mut odd = section;
+        odd.as_object_mut().unwrap().insert("no_such_key".to_owned(), 1.into());
+        let message = AnyHeadConfig::parse(name, odd).unwrap().unwrap_err().to_string();
+        assert!(message.contains("no_such_key"), "{message}");
+    }
+    assert!(AnyHeadConfig::parse("no-such-head", serde_json::json!({})).is_none());
+}

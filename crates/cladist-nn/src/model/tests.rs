@@ -1,0 +1,93 @@
+//! Models as classifiers.
+
+use std::fs;
+
+use super::*;
+use crate::tokens::TokensConfig;
+use crate::toy::{Toy, flat, golden};
+
+#[test]
+fn a_model_is_shared_between_threads() {
+    fn assert_shared<T: Send + Sync>() {}
+    assert_shared::<NeuralModel>();
+}
+
+#[test]
+fn the_score_of_a_document_is_the_highest_or_the_mean_of_its_windows() {
+    let toy = Toy::new(Task::MultiLabel);
+    for pool in [Pool::Max, Pool::Mean] {
+        let mut design = flat();
+        design.tokens =
+            TokensConfig { max_tokens: 8, windows: 3, stride: 2, pool, ..TokensConfig::default() };
+        let model = toy.model(design, 1);
+        let tokens = model.tokenize(&toy.documents).unwrap();
+        let counts: Vec<usize> = tokens.iter().map(Vec::len).collect();
+        assert!(counts.contains(&1) && counts.contains(&3), "{counts:?}");
+        let scores = model.score(&toy.documents, &Request::default()).unwrap();
+        let best = model.score(&toy.documents, &Request { top_k: Some(2), ..Request::default() }).unwrap();
+        for (n, windows) in tokens.iter().enumerate() {
+            let alone: Vec<Vec<(LabelId, f32)>> = windows
+                .iter()
+                .map(|window| {
+                    model.run(&[vec![window.clone()]], None, None, &Job::silent()).unwrap().rows.remove(0)
+                })
+                .collect();
+            let row = scores.row(n);
+            assert_eq!(row.len(), toy.taxonomy.n_labels());
+            assert_eq!(best.row(n), &row[..2]);
+            for &(label, score) in row {
+                let of_label =
+                    alone.iter().map(|row| row.iter().find(|(other, _)| *other == label).unwrap().1);
+                let expected = match pool {
+                    Pool::Max => of_label.fold(f32::MIN, f32::max),
+                    Pool::Mean => of_label.sum::<f32>() / windows.len() as f32,
+                };
+                assert!((score - expected).abs() < 1e-6, "{score} instead of {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tokenizer_or_length_that_the_encoder_has_no_room_for_is_refused() {
+    let toy = Toy::new(Task::MultiLabel);
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        fs::copy(golden("bert").join(name), folder.path().join(name)).unwrap();
+    }
+    let words = fs::read_to_string(golden("bert").join("vocab.txt")).unwrap();
+    let create = |words: &str, max_tokens: usize| {
+        fs::write(folder.path().join("vocab.txt"), words).unwrap();
+        let mut design = flat();
+        design.tokens.max_tokens = max_tokens;
+        let source = EncoderSource::Folder(folder.path().to_owned());
+        let taxonomy = toy.taxonomy.clone();
+        NeuralModel::create(design, &source, &toy.documents, taxonomy, &toy.counts(), 1, &Device::flex())
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    create(&words, 40).unwrap();
+    let message = create(&words, 41).unwrap_err();
+    assert!(message.contains("`tokens.max_tokens` is 41") && message.contains("at most 40"), "{message}");
+    let message = create(&format!("{words}oneword\ntoomany\n"), 40).unwrap_err();
+    assert!(message.contains("122 pieces") && message.contains("only 120"), "{message}");
+    assert!(create(&words, 7).unwrap_err().contains("tokens.max_tokens"));
+}
+
+#[test]
+fn a_bundle_with_a_head_for_other_labels_is_refused() {
+    let toy = Toy::new(Task::MultiLabel);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    let writer = Writer::create(&path, "model").unwrap();
+    toy.model(flat(), 1).save(&writer).unwrap();
+    writer.finish().unwrap();
+    let load = |taxonomy: Taxonomy| {
+        NeuralModel::load(&path, flat(), taxonomy, &toy.counts(), &Device::flex())
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    load(toy.taxonomy.clone()).unwrap();
+    let message = load(Taxonomy::flat(["a", "b"])).unwrap_err();
+    assert!(message.contains("head.safetensors") && message.contains("not [2"), "{message}");
+}

@@ -1,0 +1,137 @@
+//! A small world for tests: a taxonomy in which a label has two parents, documents, models.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{Device, Tensor};
+use cladist_core::taxonomy::{Builder, Origin};
+use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
+
+use crate::fused::Values;
+use crate::heads::flat::FlatConfig;
+use crate::heads::{AnyHeadConfig, Task};
+use crate::model::{Design, Network, NeuralModel};
+use crate::parameters::{self, Place, follow_place};
+use crate::source::EncoderSource;
+use crate::tokens::TokensConfig;
+use crate::train::Examples;
+
+/// Texts with their labels, each label's ancestors with it. `gold-fund` is both a metal and a fund.
+const DOCUMENTS: [(&str, &str); 8] = [
+    ("copper ore from the northern mine", "goods metal copper"),
+    ("a gold bar and a gold coin", "goods metal"),
+    ("wheat and barley after the harvest", "goods grain"),
+    ("the fund bought bars of gold for its holders", "goods metal money fund gold-fund"),
+    ("shares of a fund that follows the index closely through every quarter", "money fund"),
+    ("the central bank raised its rate", "money rate"),
+    ("barley", "goods grain"),
+    ("a lower rate helps the fund", "money rate fund"),
+];
+
+pub(crate) struct Toy {
+    pub(crate) taxonomy: Taxonomy,
+    pub(crate) documents: Vec<Document>,
+    pub(crate) gold: Vec<LabelSet>,
+}
+
+impl Toy {
+    /// Eight documents; with the task `multi-class`, each has the last of its labels alone.
+    pub(crate) fn new(task: Task) -> Self {
+        let mut builder = Builder::new();
+        for (parent, child) in [
+            (None, "goods"),
+            (None, "money"),
+            (Some("goods"), "metal"),
+            (Some("goods"), "grain"),
+            (Some("metal"), "copper"),
+            (Some("money"), "fund"),
+            (Some("money"), "rate"),
+            (Some("metal"), "gold-fund"),
+            (Some("fund"), "gold-fund"),
+        ] {
+            builder.edge(parent, child, &Origin::default());
+        }
+        let taxonomy = builder.build().unwrap();
+        let gold = |labels: &str| -> LabelSet {
+            let labels: Vec<&str> = labels.split(' ').collect();
+            let first = if task == Task::MultiClass { labels.len() - 1 } else { 0 };
+            labels[first..].iter().map(|label| taxonomy.get(label).unwrap()).collect()
+        };
+        Self {
+            documents: (DOCUMENTS.iter().enumerate())
+                .map(|(n, (text, _))| Document::from_text(format!("document-{n}"), *text))
+                .collect(),
+            gold: DOCUMENTS.iter().map(|(_, labels)| gold(labels)).collect(),
+            taxonomy,
+        }
+    }
+
+    pub(crate) fn examples(&self) -> Examples<'_> {
+        Examples { documents: &self.documents, gold: &self.gold }
+    }
+
+    pub(crate) fn counts(&self) -> LabelCounts {
+        LabelCounts::of(&self.gold, self.taxonomy.n_labels())
+    }
+
+    /// A model that can learn, over `scratch:tiny`.
+    pub(crate) fn model(&self, design: Design, seed: u64) -> NeuralModel {
+        let source = EncoderSource::parse("scratch:tiny").unwrap();
+        let device = Device::flex().autodiff();
+        NeuralModel::create(
+            design,
+            &source,
+            &self.documents,
+            self.taxonomy.clone(),
+            &self.counts(),
+            seed,
+            &device,
+        )
+        .unwrap()
+        .0
+    }
+}
+
+/// A design for short texts.
+pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
+    let tokens = TokensConfig { max_tokens: 24, ..TokensConfig::default() };
+    Design { head, task, tokens, label_smoothing: 0.0 }
+}
+
+/// The plainest design.
+pub(crate) fn flat() -> Design {
+    design(AnyHeadConfig::Flat(FlatConfig::default()), Task::MultiLabel)
+}
+
+/// Every parameter of a model, as bytes.
+pub(crate) fn bytes(model: &NeuralModel) -> Vec<u8> {
+    parameters::write(&parameters::named(&model.network)).unwrap()
+}
+
+/// A golden file or folder.
+pub(crate) fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// Runs something on a pool of so many threads.
+pub(crate) fn on_threads<T: Send>(n: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(work)
+}
+
+/// Addresses of all parameters' values.
+pub(crate) fn places(network: &Network) -> BTreeMap<String, *const f32> {
+    struct Collect {
+        place: Place,
+        found: BTreeMap<String, *const f32>,
+    }
+    impl ModuleVisitor for Collect {
+        follow_place!();
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.found.insert(self.place.name(), Values::of(param.val()).as_ptr());
+        }
+    }
+    let mut collect = Collect { place: Place::default(), found: BTreeMap::new() };
+    network.visit(&mut collect);
+    collect.found
+}

@@ -1,0 +1,52 @@
+//! What only the trainer itself can show.
+
+use super::*;
+use crate::toy::{Toy, flat, places};
+
+struct Nothing;
+
+impl Measure for Nothing {
+    fn measure(&self, _: &Scores) -> cladist_core::Result<BTreeMap<String, f64>> {
+        Ok(BTreeMap::new())
+    }
+    fn higher_is_better(&self, _: &str) -> Option<bool> {
+        None
+    }
+}
+
+#[test]
+fn updates_change_parameters_in_place() {
+    let toy = Toy::new(Task::MultiLabel);
+    let model = toy.model(flat(), 1);
+    let config = TrainConfig { batch_size: 2, epochs: 3, ..TrainConfig::default() };
+    let plan = Plan {
+        config: &config,
+        train: toy.examples(),
+        dev: Some(toy.examples()),
+        measure: &Nothing,
+        folder: None,
+        resume: false,
+        watcher: &cladist_core::job::Silent,
+        cancel: Cancel::default(),
+    };
+    let tokens = model.tokenize(plan.train.documents).unwrap();
+    let mut trainer = Trainer::new(model, &plan, &tokens).unwrap();
+    // The first update leaves the model that was given as it is.
+    assert!(trainer.has_next());
+    trainer.step().unwrap();
+    let first = places(&trainer.network);
+    for _ in 0..2 {
+        let before = named(&trainer.network);
+        assert!(trainer.has_next());
+        trainer.step().unwrap();
+        assert_eq!(places(&trainer.network), first);
+        assert!(named(&trainer.network).iter().all(|(name, values)| *values != before[name]));
+    }
+    // An evaluation looks at the parameters; once it is over, updates are in place again.
+    trainer.evaluate(&plan.train, &tokens).unwrap();
+    trainer.step().unwrap();
+    let after = places(&trainer.network);
+    assert!(trainer.has_next());
+    trainer.step().unwrap();
+    assert_eq!(places(&trainer.network), after);
+}
