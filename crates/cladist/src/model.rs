@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Recipe, RunConfig};
 use crate::error::ConfigError;
+use crate::session::Session;
 use crate::settings::Settings;
 
 const KIND: &str = "model";
@@ -131,12 +132,8 @@ pub struct Run {
 }
 
 /// Opens a run folder or a bundle, checking every file.
-pub fn open(path: &Path) -> anyhow::Result<Run> {
-    open_on(path, "cpu")
-}
-
-/// As [`open`], with the tensors of neural models on a device of this name.
-pub fn open_on(path: &Path, device: &str) -> anyhow::Result<Run> {
+pub fn open(path: &Path, session: &Session) -> anyhow::Result<Run> {
+    let device = &session.device;
     let inner = path.join("bundle");
     if inner.join(MANIFEST).exists() {
         let model = load(&inner, device)?;

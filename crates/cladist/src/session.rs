@@ -17,6 +17,8 @@ pub struct Session {
     pub bars: Arc<Bars>,
     /// Set by Ctrl-C or SIGTERM.
     pub cancel: Cancel,
+    /// The name of the device that tensors live on.
+    pub device: String,
 }
 
 impl Session {
@@ -25,7 +27,7 @@ impl Session {
     pub fn new(global: &Global) -> Self {
         let output = Output::new(global.quiet);
         let bars = Arc::new(Bars::new(output.shows_progress()));
-        Self { output, bars, cancel: Cancel::default() }
+        Self { output, bars, cancel: Cancel::default(), device: global.device.clone() }
     }
 
     /// What long-running library functions take.

@@ -38,6 +38,9 @@ pub struct Global {
     /// Worker threads [default: one per core]
     #[arg(long, global = true, value_name = "N")]
     pub threads: Option<usize>,
+    /// Where tensors live: `cpu`, or a device that this program was built for
+    #[arg(long, global = true, value_name = "DEVICE", default_value = "cpu")]
+    pub device: String,
 }
 
 /// The commands.

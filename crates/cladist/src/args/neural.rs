@@ -26,9 +26,6 @@ pub struct NeuralArgs {
     /// Longest sequence of tokens; the rest of a document is cut off
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u32>,
-    /// Where tensors live: `cpu`, or a device that this program was built for
-    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
-    pub device: String,
 }
 
 impl NeuralArgs {

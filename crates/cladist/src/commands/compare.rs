@@ -16,7 +16,7 @@ use crate::session::Session;
 
 /// Compares two runs.
 pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
-    let (a, b) = (model::open(&args.a)?, model::open(&args.b)?);
+    let (a, b) = (model::open(&args.a, session)?, model::open(&args.b, session)?);
     let (split, _) = load_split(&a, &args.corpus, &args.bad_lines, &args.split, session)?;
     let (other, _) = load_split(&b, &args.corpus, &args.bad_lines, &args.split, session)?;
     same_documents(&split, &other)?;

@@ -49,7 +49,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
         dev: None,
         seed: Some(args.seed),
         seeds: None,
-        neural: NeuralArgs { encoder, device: "cpu".to_owned(), ..NeuralArgs::default() },
+        neural: NeuralArgs { encoder, ..NeuralArgs::default() },
         overwrite: true,
         resume: false,
         print_config: false,
@@ -71,7 +71,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     session.output.line("")?;
     evaluate::run(&evaluate_args, session)?;
 
-    let run = model::open(&args.out)?;
+    let run = model::open(&args.out, session)?;
     let documents: Vec<Document> = demo::EXAMPLES
         .iter()
         .enumerate()

@@ -47,7 +47,7 @@ pub struct Evaluation {
 
 /// Evaluates a run.
 pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
-    let run = model::open(&args.run)?;
+    let run = model::open(&args.run, session)?;
     let (split, data) = load_split(&run, &args.corpus, &args.bad_lines, &args.split, session)?;
     if args.bad_lines.skip_bad || data.unknown_labels.labels > 0 {
         session.output.note(&data);

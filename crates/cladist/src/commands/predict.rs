@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Labels the documents of files or of standard input.
 pub fn run(args: &PredictArgs, session: &Session) -> anyhow::Result<()> {
-    let run = model::open(&args.run)?;
+    let run = model::open(&args.run, session)?;
     let Some(path) = &args.output else {
         let mut out = io::BufWriter::new(io::stdout().lock());
         return label_all(&run.model, args, session, &mut out);

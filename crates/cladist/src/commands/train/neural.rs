@@ -46,7 +46,7 @@ pub(super) fn run(
         ));
     }
     let source = EncoderSource::parse(&recipe.encoder)?;
-    let device = device::parse(&args.neural.device)?;
+    let device = device::parse(&session.device)?;
     let known = args.resume.then(|| known_source(out)).flatten();
     let replaced = if args.overwrite { set_aside(out)? } else { None };
     fs::create_dir_all(out).map_err(Error::io("create", out))?;

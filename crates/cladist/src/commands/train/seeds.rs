@@ -105,7 +105,7 @@ fn first_seed(args: &TrainArgs, out: &Path) -> anyhow::Result<u64> {
 
 /// Metrics on the test split, if the corpus has one.
 fn on_test(folder: &Path, session: &Session) -> anyhow::Result<BTreeMap<String, f64>> {
-    let run = model::open(folder)?;
+    let run = model::open(folder, session)?;
     if run.source.as_ref().is_none_or(|source| source.test.is_empty()) {
         return Ok(BTreeMap::new());
     }
