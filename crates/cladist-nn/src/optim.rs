@@ -102,7 +102,7 @@ impl GradientSum {
 #[derive(Debug, Clone)]
 enum Moments {
     Host(Vec<f32>, Vec<f32>),
-    Device(Tensor<1>, Tensor<1>),
+    Device(Box<[Tensor<1>; 2]>),
 }
 
 /// The optimiser and its moments.
@@ -181,7 +181,7 @@ impl AdamW {
         let device = parameter.device();
         let shape = parameter.dims();
         let (m, v) = match self.moments.remove(&name) {
-            Some(Moments::Device(m, v)) => (m, v),
+            Some(Moments::Device(moments)) => (*moments).into(),
             _ => (Tensor::zeros([n], &device), Tensor::zeros([n], &device)),
         };
         let gradient = gradient * scale;
@@ -190,7 +190,7 @@ impl AdamW {
         let number = self.number as f64;
         let (c1, c2) = (1.0 - beta1.powf(number), 1.0 - beta2.powf(number));
         let direction = (m.clone() / c1) / ((v.clone() / c2).sqrt() + epsilon);
-        self.moments.insert(name, Moments::Device(m, v));
+        self.moments.insert(name, Moments::Device(Box::new([m, v])));
         parameter * (1.0 - rate * decay) - (direction * rate).reshape(shape)
     }
 
@@ -206,7 +206,7 @@ impl AdamW {
         for (name, moments) in &self.moments {
             let (first, second) = match moments {
                 Moments::Host(first, second) => (first.clone(), second.clone()),
-                Moments::Device(first, second) => (to_vec(first.clone()), to_vec(second.clone())),
+                Moments::Device(moments) => (to_vec(moments[0].clone()), to_vec(moments[1].clone())),
             };
             for (kind, values) in [("first", first), ("second", second)] {
                 state.insert(format!("{name}/{kind}"), (vec![values.len()], values));
@@ -234,7 +234,7 @@ impl AdamW {
                 Moments::Host(first, second)
             } else {
                 let tensor = |values: Vec<f32>| Tensor::<1>::from_floats(values.as_slice(), device);
-                Moments::Device(tensor(first), tensor(second))
+                Moments::Device(Box::new([tensor(first), tensor(second)]))
             };
             moments.insert(name.to_owned(), pair);
         }

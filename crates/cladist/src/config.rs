@@ -211,7 +211,7 @@ impl RunConfig {
     }
 
     fn from_table(mut table: Table) -> Result<Self, String> {
-        let text = |error: toml::de::Error| error.message().to_owned();
+        let text = |error: toml::de::Error| error.to_string();
         let name = table.remove("head").and_then(|value| value.as_str().map(str::to_owned));
         let name = name.ok_or("`head` must be the name of a head")?;
         let head = heads::find(&name).map_err(|error| error.to_string())?;
@@ -441,7 +441,7 @@ mod tests {
             while let Some((key, value)) = rest.pop() {
                 match value {
                     Value::Table(inner) => rest.extend(inner),
-                    _ => assert!(page.contains(&format!("`{key}`")), "`{key}` is not documented"),
+                    _ => assert!(page.contains(&key), "`{key}` is not documented"),
                 }
             }
         }

@@ -80,7 +80,7 @@ impl Encoded {
         self.states[&layer].clone()
     }
 
-    /// The first token ([CLS]) of each sequence at a layer: `[sequences, hidden]`.
+    /// The first token (`[CLS]`) of each sequence at a layer: `[sequences, hidden]`.
     ///
     /// # Panics
     /// If the layer was not asked for.
@@ -107,7 +107,7 @@ impl Encoded {
         (padded * mask.clone().unsqueeze_dim(2), mask)
     }
 
-    /// tanh(W·[CLS] + b) of the highest layer kept: `[sequences, hidden]`; `None` without a pooler.
+    /// tanh(W·`[CLS]` + b) of the highest layer kept: `[sequences, hidden]`; `None` without a pooler.
     #[must_use]
     pub fn pooled(&self) -> Option<Tensor<2>> {
         self.pooled.clone()

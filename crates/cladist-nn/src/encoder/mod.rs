@@ -39,7 +39,7 @@ pub struct Embeddings {
     norm_bias: Param<Tensor<1>>,
 }
 
-/// tanh(W·[CLS] + b), which BERT learnt with its next-sentence task.
+/// tanh(W·`[CLS]` + b), which BERT learnt with its next-sentence task.
 #[derive(Module, Debug)]
 pub struct Pooler {
     weight: Param<Tensor<2>>,

@@ -46,9 +46,11 @@ trait Fused<const N: usize>: Debug + Send + 'static {
     ) -> [Option<FlexTensor>; N];
 }
 
+type Tracked = <Autodiff<Flex> as burn::backend::BackendTypes>::FloatTensorPrimitive;
+
 /// A tensor of any rank on the CPU, with or without a place in the graph.
 enum Operand {
-    Tracked(<Autodiff<Flex> as burn::backend::BackendTypes>::FloatTensorPrimitive),
+    Tracked(Tracked),
     Plain(FlexTensor),
 }
 
@@ -77,7 +79,7 @@ fn apply<F: Fused<N>, const N: usize, const D: usize>(operation: F, operands: [O
         Operand::Tracked(tensor) => tensor,
         Operand::Plain(_) => panic!("operands of a fused operation must agree on autodiff"),
     });
-    let guards = operands.each_ref().map(|tensor| tensor.node());
+    let guards = operands.each_ref().map(Tracked::node);
     let inputs = operands.map(|tensor| contiguous(tensor.into_primitive()));
     let output = match Adapter::<F>::default().prepare::<NoCheckpointing>(guards).compute_bound().stateful() {
         OpsKind::Tracked(preparation) => {

@@ -1,6 +1,6 @@
 //! Multi-label BERT: one linear output per label on the document vector, blind to the hierarchy.
 //!
-//! h = tanh(W_p·[CLS] + b_p) of the last layer, or [CLS] itself; p = σ(W·drop(h) + b), trained with binary
+//! h = tanh(W_p·`[CLS]` + b_p) of the last layer, or `[CLS]` itself; p = σ(W·drop(h) + b), trained with binary
 //! cross-entropy, or softmax with cross-entropy when each document has one label. The baseline of every paper on
 //! the subject; the choice between the pooled and the raw vector is rarely stated, pooled is the default here.
 
@@ -24,10 +24,10 @@ pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-lab
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pool {
-    /// The encoder's pooler on [CLS].
+    /// The encoder's pooler on `[CLS]`.
     #[default]
     Pooled,
-    /// [CLS] of the last layer.
+    /// `[CLS]` of the last layer.
     Cls,
     /// The mean of all tokens of the last layer.
     Mean,

@@ -52,7 +52,7 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     type Head: Head;
     /// Layers whose states the head reads, for an encoder of `n_layers`.
     fn layers(&self, n_layers: usize) -> LayerSet;
-    /// Whether the head reads the pooled [CLS] vector.
+    /// Whether the head reads the pooled `[CLS]` vector.
     fn pooled(&self) -> bool;
     /// A head with new parameters.
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;

@@ -119,5 +119,4 @@ mod tests {
         message("max_tokens = 10\nstride = 7\nwindows = 3").unwrap();
         message("truncate = \"tail\"").unwrap();
     }
-
 }

@@ -70,7 +70,7 @@ pub fn training(
         }
         page.push_str("</table>");
     }
-    let _ = write!(page, "<h2>Settings</h2><pre class=scroll>{}</pre></html>\n", escape(config));
+    let _ = writeln!(page, "<h2>Settings</h2><pre class=scroll>{}</pre></html>", escape(config));
     page
 }
 

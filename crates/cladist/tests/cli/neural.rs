@@ -66,7 +66,7 @@ fn a_bundle_serves_as_an_encoder() {
 #[test]
 fn killed_fifty_times_a_run_ends_as_if_nothing_had_happened() {
     let place = Place::with_corpus();
-    let run = train(40);
+    let run = train(100);
     place.run(&format!("{run} --out whole --quiet")).ok();
     // Moments from just after the start to well into the run, spread by a fixed sequence.
     let mut kills = 0;
@@ -77,7 +77,7 @@ fn killed_fifty_times_a_run_ends_as_if_nothing_had_happened() {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let pause = Duration::from_millis(random % 400);
+        let pause = Duration::from_millis(random % 250);
         let begin = Instant::now();
         let ended = loop {
             if let Some(status) = child.try_wait().unwrap() {
@@ -121,9 +121,14 @@ fn interrupted_it_saves_says_how_to_go_on_and_does() {
     let place = Place::with_corpus();
     let run = format!("{} --set train.checkpoint_steps=0", train(400));
     for signal in ["-INT", "-TERM"] {
-        let mut child = start(&place, &format!("{run} --out run --overwrite"));
+        let folder = format!("run{signal}");
+        let mut child = start(&place, &format!("{run} --out {folder}"));
         let begin = Instant::now();
-        while std::fs::read_to_string(place.path("run/metrics.jsonl")).unwrap_or_default().lines().count() < 2
+        while std::fs::read_to_string(place.path(&folder).join("metrics.jsonl"))
+            .unwrap_or_default()
+            .lines()
+            .count()
+            < 2
         {
             assert!(begin.elapsed() < Duration::from_secs(60), "no step was ever seen");
             std::thread::sleep(Duration::from_millis(10));
@@ -132,12 +137,17 @@ fn interrupted_it_saves_says_how_to_go_on_and_does() {
         assert!(status.success());
         let text = stderr(&mut child);
         assert_eq!(child.wait().unwrap().code(), Some(75), "{text}");
-        assert!(text.contains("--resume --out run") && text.contains("saved after step"), "{text}");
+        assert!(
+            text.contains(&format!("--resume --out {folder}")) && text.contains("saved after step"),
+            "{text}"
+        );
     }
-    place.run("train --corpus corpus --head flat --encoder scratch:tiny --out run").fails(78, &["--resume"]);
+    place
+        .run("train --corpus corpus --head flat --encoder scratch:tiny --out run-INT")
+        .fails(78, &["--resume"]);
     // Resuming needs nothing but the folder; settings and corpus are remembered.
-    let mut child = start(&place, "train --resume --out run");
-    let mut first = start(&place, "train --resume --out run");
+    let mut child = start(&place, "train --resume --out run-INT");
+    let mut first = start(&place, "train --resume --out run-INT");
     let texts = [&mut child, &mut first].map(|child| {
         std::thread::sleep(Duration::from_millis(1500));
         let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -185,6 +195,8 @@ fn what_cannot_be_trained_is_refused_with_a_hint() {
     place
         .run("train --corpus corpus --head flat --encoder scratch:tiny --device abacus --out run")
         .fails(78, &["abacus"]);
+    // Nothing is left of a run that never began.
+    assert_eq!(place.names(""), ["corpus".to_owned()].into());
     place
         .run("train --corpus corpus --head svm --learning-rate 1e-3 --out run")
         .fails(78, &["--learning-rate"]);

@@ -118,7 +118,8 @@ fn a_run_that_was_killed_goes_on_from_its_last_checkpoint() {
     fs::rename(checkpoints.join("step-00000004"), &aside).unwrap();
     // What a killed process leaves: the checkpoint of step 4, and a journal that knows more.
     killed.finish();
-    fs::remove_dir_all(checkpoints.join("step-00000006")).unwrap();
+    fs::remove_dir_all(&checkpoints).unwrap();
+    fs::create_dir(&checkpoints).unwrap();
     fs::rename(aside, checkpoints.join("step-00000004")).unwrap();
     assert_eq!(journal(folders[1].path()).last().unwrap().step, 6);
     let (result, seen) = Run { resume: true, ..killed.clone() }.go(Stop::AfterStep(5));

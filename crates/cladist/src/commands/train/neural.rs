@@ -48,8 +48,7 @@ pub(super) fn run(
     let source = EncoderSource::parse(&recipe.encoder)?;
     let device = device::parse(&session.device)?;
     let known = args.resume.then(|| known_source(out)).flatten();
-    let replaced = if args.overwrite { set_aside(out)? } else { None };
-    fs::create_dir_all(out).map_err(Error::io("create", out))?;
+    let place = Place::take(out, args.overwrite)?;
     let loaded = load(args, config, known, &out.join("rejects.jsonl"), session)?;
     let Corpus { taxonomy, train: examples, dev, test: _ } = &loaded.corpus;
     let examples = examples.as_ref().context("the corpus has no train split")?;
@@ -129,10 +128,7 @@ pub(super) fn run(
     let model = Model { config: config.clone(), pipeline, thresholds, counts, training };
     let evaluation = report_on_dev(&model, &loaded, out, &out.join("reports"), session)?;
     let summary = finish(out, &model, &classifier, &outcome, &card, &loaded, evaluation.as_ref())?;
-    if let Some(old) = replaced {
-        // Only takes up space if it cannot be removed.
-        let _ = fs::remove_dir_all(old);
-    }
+    place.done();
     farewell(out, loaded.rejected, session);
     Ok(summary)
 }
@@ -194,18 +190,53 @@ fn known_source(out: &Path) -> Option<cladist_core::corpus::CorpusSource> {
     serde_json::from_slice::<DataCard>(&bytes).ok().map(|card| card.source)
 }
 
-/// Moves the run that is to be replaced out of the way; it goes when the new one is finished.
-fn set_aside(out: &Path) -> anyhow::Result<Option<PathBuf>> {
-    if !out.exists() {
-        return Ok(None);
+/// The run folder while it is worked in. A run that never began leaves nothing, and puts the one it was to replace back.
+struct Place<'a> {
+    out: &'a Path,
+    /// Whether there was nothing before.
+    new: bool,
+    /// The run that is replaced, out of the way until the new one is done.
+    replaced: Option<PathBuf>,
+}
+
+impl<'a> Place<'a> {
+    fn take(out: &'a Path, overwrite: bool) -> anyhow::Result<Self> {
+        let mut replaced = None;
+        if overwrite && out.exists() {
+            let name = out.file_name().unwrap_or_default().to_string_lossy();
+            let old = out.with_file_name(format!(".{name}.replaced"));
+            if old.exists() {
+                fs::remove_dir_all(&old).map_err(Error::io("remove", &old))?;
+            }
+            fs::rename(out, &old).map_err(Error::io("move", out))?;
+            replaced = Some(old);
+        }
+        let new = !out.exists();
+        fs::create_dir_all(out).map_err(Error::io("create", out))?;
+        Ok(Self { out, new, replaced })
     }
-    let name = out.file_name().unwrap_or_default().to_string_lossy();
-    let old = out.with_file_name(format!(".{name}.replaced"));
-    if old.exists() {
-        fs::remove_dir_all(&old).map_err(Error::io("remove", &old))?;
+
+    fn done(mut self) {
+        if let Some(old) = self.replaced.take() {
+            // Only takes up space if it cannot be removed.
+            let _ = fs::remove_dir_all(old);
+        }
     }
-    fs::rename(out, &old).map_err(Error::io("move", out))?;
-    Ok(Some(old))
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        // Once there are checkpoints, a run has begun and can be resumed.
+        if self.new && !self.out.join("checkpoints").exists() && !self.out.join("bundle").exists() {
+            for name in ["config.toml", "data.json", ".lock"] {
+                let _ = fs::remove_file(self.out.join(name));
+            }
+            let _ = fs::remove_dir(self.out);
+            if let Some(old) = self.replaced.take().filter(|_| !self.out.exists()) {
+                let _ = fs::rename(old, self.out);
+            }
+        }
+    }
 }
 
 /// Judges dev during training, as `evaluate` would without fitted thresholds.
