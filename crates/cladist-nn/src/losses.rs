@@ -26,7 +26,7 @@ pub fn bce_with_logits(logits: Tensor<2>, gold: &[Vec<u32>], smoothing: f64) -> 
     (softplus - targets * logits).mean()
 }
 
-/// Mean over documents of −ln softmax(z)[gold]; label smoothing ε gives every label ε/labels.
+/// Mean over documents of −ln of the gold label in softmax(z); label smoothing ε gives every label ε/labels.
 ///
 /// # Shapes
 /// `logits [documents, labels]` → `[1]`
