@@ -4,6 +4,7 @@ mod append;
 pub mod averaging;
 pub mod checkpoint;
 pub mod config;
+mod documents;
 mod files;
 pub mod journal;
 pub mod lock;

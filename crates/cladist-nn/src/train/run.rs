@@ -8,14 +8,15 @@ use burn::module::Module;
 use cladist_core::{Cancel, Document, Job, LabelSet, Scores};
 
 use super::config::TrainConfig;
+use super::documents::{check_gold, fingerprint};
 use super::files::RunFiles;
 use super::progress::{DevReport, Speed, StepReport, Watcher};
 use super::state::{Progress, Weights};
 use super::stopping::{StoppingConfig, Verdict};
 use crate::encoder::{Mode, place};
 use crate::error::{Error, Result};
-use crate::heads::{Group, HeadInput, Moment, Task};
-use crate::model::{Design, Network, NeuralModel};
+use crate::heads::{Group, HeadInput, Moment};
+use crate::model::{Network, NeuralModel};
 use crate::optim::{AdamW, GradientSum};
 use crate::parameters::{self, named};
 use crate::tokens::{Sequence, TokenBatch, batch_rng, by_documents, by_tokens, shuffled};
@@ -483,49 +484,6 @@ fn groups(network: &Network) -> BTreeMap<String, Group> {
             (name, group)
         })
         .collect()
-}
-
-/// What must not change between the sittings of a run: settings, texts and labels.
-fn fingerprint(plan: &Plan<'_>, design: &Design, examples: &[(usize, &Sequence)]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    // How often a run saves or speaks does not change what it learns.
-    let settings =
-        TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..plan.config.clone() };
-    hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
-    let Design { head, task, tokens, label_smoothing } = design;
-    let section = head.serialize_section(serde_json::value::Serializer).unwrap_or_default();
-    let design = serde_json::json!([head.name(), section, task, tokens, label_smoothing]);
-    hasher.update(design.to_string().as_bytes());
-    for (document, sequence) in examples {
-        hasher.update(&(*document as u64).to_le_bytes());
-        sequence.ids.iter().for_each(|id| {
-            hasher.update(&id.to_le_bytes());
-        });
-    }
-    let dev = plan.dev.as_ref();
-    for document in dev.map_or(&[][..], |dev| dev.documents) {
-        hasher.update(&(document.text.len() as u64).to_le_bytes());
-        hasher.update(document.text.as_bytes());
-    }
-    for labels in plan.train.gold.iter().chain(dev.map_or(&[][..], |dev| dev.gold)) {
-        hasher.update(&(labels.len() as u64).to_le_bytes());
-        labels.iter().for_each(|label| {
-            hasher.update(&(label.index() as u64).to_le_bytes());
-        });
-    }
-    hasher.finalize().to_hex().to_string()
-}
-
-/// With a softmax, every document must have one label.
-fn check_gold(examples: &Examples<'_>, task: Task) -> Result<()> {
-    if task == Task::MultiLabel {
-        return Ok(());
-    }
-    let wrong = examples.gold.iter().position(|labels| labels.len() != 1);
-    wrong.map_or(Ok(()), |n| {
-        let id = examples.documents[n].id.clone();
-        Err(Error::NotOneLabel { id, n_labels: examples.gold[n].len() })
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What only the trainer itself can show.
 
 use super::*;
+use crate::heads::Task;
 use crate::toy::{Toy, flat, places};
 
 struct Nothing;

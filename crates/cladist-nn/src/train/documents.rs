@@ -1,0 +1,51 @@
+//! What a run says of its documents before it begins.
+
+use super::config::TrainConfig;
+use super::run::{Examples, Plan};
+use crate::error::{Error, Result};
+use crate::heads::Task;
+use crate::model::Design;
+use crate::tokens::Sequence;
+
+/// What must not change between the sittings of a run: settings, texts and labels.
+pub(super) fn fingerprint(plan: &Plan<'_>, design: &Design, examples: &[(usize, &Sequence)]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    // How often a run saves or speaks does not change what it learns.
+    let settings =
+        TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..plan.config.clone() };
+    hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
+    let Design { head, task, tokens, label_smoothing } = design;
+    let section = head.serialize_section(serde_json::value::Serializer).unwrap_or_default();
+    let design = serde_json::json!([head.name(), section, task, tokens, label_smoothing]);
+    hasher.update(design.to_string().as_bytes());
+    for (document, sequence) in examples {
+        hasher.update(&(*document as u64).to_le_bytes());
+        sequence.ids.iter().for_each(|id| {
+            hasher.update(&id.to_le_bytes());
+        });
+    }
+    let dev = plan.dev.as_ref();
+    for document in dev.map_or(&[][..], |dev| dev.documents) {
+        hasher.update(&(document.text.len() as u64).to_le_bytes());
+        hasher.update(document.text.as_bytes());
+    }
+    for labels in plan.train.gold.iter().chain(dev.map_or(&[][..], |dev| dev.gold)) {
+        hasher.update(&(labels.len() as u64).to_le_bytes());
+        labels.iter().for_each(|label| {
+            hasher.update(&(label.index() as u64).to_le_bytes());
+        });
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// With a softmax, every document must have one label.
+pub(super) fn check_gold(examples: &Examples<'_>, task: Task) -> Result<()> {
+    if task == Task::MultiLabel {
+        return Ok(());
+    }
+    let wrong = examples.gold.iter().position(|labels| labels.len() != 1);
+    wrong.map_or(Ok(()), |n| {
+        let id = examples.documents[n].id.clone();
+        Err(Error::NotOneLabel { id, n_labels: examples.gold[n].len() })
+    })
+}
