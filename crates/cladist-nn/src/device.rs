@@ -5,21 +5,6 @@ use burn::tensor::Device;
 use crate::error::Result;
 use crate::heads::setting;
 
-/// The devices that this program was built for.
-pub const DEVICES: &[&str] = &[
-    "cpu",
-    #[cfg(feature = "cuda")]
-    "cuda",
-    #[cfg(feature = "rocm")]
-    "rocm",
-    #[cfg(feature = "metal")]
-    "metal",
-    #[cfg(feature = "vulkan")]
-    "vulkan",
-    #[cfg(feature = "wgpu")]
-    "wgpu",
-];
-
 /// The device of a name.
 pub fn parse(name: &str) -> Result<Device> {
     match name {

@@ -110,13 +110,6 @@ impl Encoder {
         self.pooler.is_some()
     }
 
-    /// The same encoder without its pooler, for heads that do not use it.
-    #[must_use]
-    pub fn without_pooler(mut self) -> Self {
-        self.pooler = None;
-        self
-    }
-
     /// The same encoder with dropout at another rate than its `config.json` says.
     #[must_use]
     pub fn with_dropout(mut self, rate: f32) -> Self {
