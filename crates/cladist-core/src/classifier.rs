@@ -1,23 +1,39 @@
 //! The one path from documents to scores: linear models, neural models and ensembles are all classifiers.
 
+use std::ops::RangeInclusive;
+
 use crate::document::Document;
 use crate::error::Result;
 use crate::job::Job;
-use crate::scores::Scores;
-use crate::taxonomy::Taxonomy;
+use crate::scores::{Scores, keep_top};
+use crate::taxonomy::{LabelId, Taxonomy};
 
 /// How scores are wanted.
 #[derive(Clone)]
 pub struct Request<'a> {
     /// Keep at most this many labels per document; `None` leaves it to the classifier.
     pub top_k: Option<usize>,
+    /// Score labels of these levels alone, from 1; `None` for all. Some classifiers save work by it.
+    pub levels: Option<RangeInclusive<usize>>,
     /// Where progress goes (one step per document) and when to stop.
     pub job: Job<'a>,
 }
 
 impl Default for Request<'_> {
     fn default() -> Self {
-        Self { top_k: None, job: Job::silent() }
+        Self { top_k: None, levels: None, job: Job::silent() }
+    }
+}
+
+impl Request<'_> {
+    /// Leaves of a row, in any order, what is wanted: labels of the levels, and the best `top_k` of those.
+    pub fn narrow(&self, row: &mut Vec<(LabelId, f32)>, taxonomy: &Taxonomy) {
+        if let Some(levels) = &self.levels {
+            row.retain(|(label, _)| levels.contains(&taxonomy.level(*label)));
+        }
+        if let Some(k) = self.top_k {
+            keep_top(row, k);
+        }
     }
 }
 

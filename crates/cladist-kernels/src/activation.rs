@@ -38,15 +38,14 @@ impl Kernel for Forward<'_> {
     }
 }
 
-/// `y = gelu(x)` and `d *= gelu'(x)`, where gelu' = Φ + x·φ: what backward needs of a stored pre-activation.
-pub fn gelu_backward(x: &[f32], y: &mut [f32], d: &mut [f32]) {
-    assert!(x.len() == y.len() && x.len() == d.len());
-    dispatch(Backward { x, y, d });
+/// `d *= gelu'(x)`, where gelu' = Φ + x·φ, and `x = gelu(x)`: what backward needs of a stored pre-activation.
+pub fn gelu_backward(x: &mut [f32], d: &mut [f32]) {
+    assert_eq!(x.len(), d.len());
+    dispatch(Backward { x, d });
 }
 
 struct Backward<'a> {
-    x: &'a [f32],
-    y: &'a mut [f32],
+    x: &'a mut [f32],
     d: &'a mut [f32],
 }
 
@@ -57,11 +56,12 @@ impl Kernel for Backward<'_> {
         let lanes = S::LANES;
         let whole = self.x.len() / lanes * lanes;
         for i in (0..whole).step_by(lanes) {
-            // SAFETY: i + LANES is within all three slices.
+            // SAFETY: i + LANES is within both slices.
             unsafe {
-                let v = S::load(self.x.as_ptr().add(i));
+                let x = self.x.as_mut_ptr().add(i);
+                let v = S::load(x);
                 let (cdf, density) = normal::<S>(v);
-                S::store(self.y.as_mut_ptr().add(i), S::mul(v, cdf));
+                S::store(x, S::mul(v, cdf));
                 let slope = S::fma(v, density, cdf);
                 let d = self.d.as_mut_ptr().add(i);
                 S::store(d, S::mul(S::load(d), slope));
@@ -74,7 +74,7 @@ impl Kernel for Backward<'_> {
                 let (cdf, density) = normal::<S>(S::splat(x));
                 (S::sum(cdf) / lanes as f32, S::sum(density) / lanes as f32)
             };
-            self.y[i] = x * cdf;
+            self.x[i] = x * cdf;
             self.d[i] *= cdf + x * density;
         }
     }
@@ -108,10 +108,10 @@ mod tests {
     #[test]
     fn gelu_and_its_slope_are_exact_to_f32() {
         let x: Vec<f32> = (-1200..=1200).map(|i| i as f32 / 100.0).collect();
-        let (mut y, mut again) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        let (mut y, mut again) = (vec![0.0; x.len()], x.clone());
         let mut slope = vec![1.0; x.len()];
         gelu(&x, &mut y);
-        gelu_backward(&x, &mut again, &mut slope);
+        gelu_backward(&mut again, &mut slope);
         assert_eq!(y, again);
         for ((&x, &y), &slope) in x.iter().zip(&y).zip(&slope) {
             let v = f64::from(x);

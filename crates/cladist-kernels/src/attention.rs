@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::dropout::Dropout;
 use crate::gemm::{Packed, Start, outer_product_here, product_here};
 use crate::math::exp;
-use crate::simd::{Kernel, Simd, dispatch};
+use crate::simd::{Kernel, Simd, dispatch, vectorised};
 
 /// Query rows handled at once: their scores stay in the second-level cache.
 const BLOCK: usize = 56;
@@ -175,7 +175,7 @@ fn drop_out(dropout: Dropout, head: usize, token: usize, row: &mut [f32], factor
     if dropout.is_active() {
         factors.resize(row.len(), 0.0);
         dropout.factors(((head as u64) << 40) | token as u64, factors);
-        row.iter_mut().zip(factors.iter()).for_each(|(p, f)| *p *= f);
+        vectorised(|| row.iter_mut().zip(factors.iter()).for_each(|(p, f)| *p *= f));
     }
 }
 
@@ -196,7 +196,7 @@ pub fn backward(
     assert!(qkv.len() == tokens * stride && d_qkv.len() == qkv.len());
     assert!(out.len() == tokens * hidden && d_out.len() == out.len());
     assert!(normaliser.len() == tokens * heads.n_heads);
-    let target = Target(d_qkv.as_mut_ptr());
+    let (target, scale) = (Target(d_qkv.as_mut_ptr()), heads.scale());
     tasks(sequences, heads).for_each(|(head, range)| {
         SCRATCH.with_borrow_mut(|scratch| {
             let length = range.len();
@@ -234,8 +234,7 @@ pub fn backward(
                     let token = range.start + row + n;
                     let at = column + (row + n) * hidden;
                     // Σ_j P_ij·dP_ij, also with dropout, is d_out · out.
-                    let mean: f32 =
-                        d_out[at..at + width].iter().zip(&out[at..at + width]).map(|(d, o)| d * o).sum();
+                    let mean = vectorised(|| dot(&d_out[at..at + width], &out[at..at + width]));
                     let p = &mut scores[n * columns..][..length];
                     let slope = &mut slopes[n * columns..][..length];
                     let log = normaliser[head * tokens + token];
@@ -244,14 +243,18 @@ pub fn backward(
                     if dropout.is_active() {
                         factors.resize(length, 0.0);
                         dropout.factors(((head as u64) << 40) | token as u64, factors);
-                        for ((p, slope), &factor) in p.iter_mut().zip(slope).zip(factors.iter()) {
-                            *slope = *p * (*slope * factor - mean) * heads.scale();
-                            *p *= factor;
-                        }
+                        vectorised(|| {
+                            for ((p, slope), &factor) in p.iter_mut().zip(slope).zip(factors.iter()) {
+                                *slope = *p * (*slope * factor - mean) * scale;
+                                *p *= factor;
+                            }
+                        });
                     } else {
-                        for (p, slope) in p.iter().zip(slope) {
-                            *slope = p * (*slope - mean) * heads.scale();
-                        }
+                        vectorised(|| {
+                            for (p, slope) in p.iter().zip(slope) {
+                                *slope = p * (*slope - mean) * scale;
+                            }
+                        });
                     }
                 }
                 let dq = &mut dq[..rows * width];
@@ -316,14 +319,40 @@ impl Kernel for Softmax<'_> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> f32 {
         let Self { row, scale } = self;
-        let highest = row.iter().copied().fold(f32::NEG_INFINITY, |a, b| if b > a { b } else { a });
-        let shift = highest * scale;
+        let shift = highest(row) * scale;
         // SAFETY: `exponentials` stays inside the row.
         let sum = unsafe { exponentials::<S>(row, scale, shift) };
         let inverse = 1.0 / sum;
         row.iter_mut().for_each(|p| *p *= inverse);
         shift + sum.ln()
     }
+}
+
+/// Σ a·b, in parts that the compiler keeps in registers.
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut parts = [0.0f32; 16];
+    for (a, b) in a.chunks(16).zip(b.chunks(16)) {
+        parts.iter_mut().zip(a).zip(b).for_each(|((part, a), b)| *part += a * b);
+    }
+    parts.iter().sum()
+}
+
+/// The largest value, in parts that the compiler keeps in registers: one by one they would wait for each other.
+#[inline(always)]
+fn highest(row: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut parts = [f32::NEG_INFINITY; 32];
+    let mut chunks = row.chunks_exact(32);
+    for chunk in chunks.by_ref() {
+        parts.iter_mut().zip(chunk).for_each(|(part, &value)| *part = larger(*part, value));
+    }
+    for half in [16, 8, 4, 2, 1] {
+        for i in 0..half {
+            parts[i] = larger(parts[i], parts[i + half]);
+        }
+    }
+    chunks.remainder().iter().copied().fold(parts[0], larger)
 }
 
 /// Turns raw scores into probabilities with a known normaliser.
@@ -356,6 +385,9 @@ unsafe fn exponentials<S: Simd>(row: &mut [f32], scale: f32, shift: f32) -> f32 
         }
         let mut total = S::sum(sum);
         let rest = chunks.into_remainder();
+        if rest.is_empty() {
+            return total;
+        }
         let mut buffer = [f32::NEG_INFINITY; 16];
         buffer[..rest.len()].copy_from_slice(rest);
         let e = exp::<S>(S::fma(S::load(buffer.as_ptr()), factor, offset));

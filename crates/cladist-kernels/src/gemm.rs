@@ -166,7 +166,9 @@ pub fn product<E: Fn(usize, &mut [f32]) + Sync>(
     if let Start::Bias(bias) = start {
         assert!(bias.len() >= n);
     }
-    let rows = dispatch(BlockRows);
+    // Blocks of even size for every core; what a row becomes does not depend on its block.
+    let (most, cores) = (dispatch(BlockRows), rayon::current_num_threads());
+    let rows = if m <= most { most } else { m.div_ceil(m.div_ceil(most * cores) * cores) };
     let block = |(number, block): (usize, &mut [f32])| {
         let first = number * rows;
         product_here(&a[first * a_stride..], a_stride, b, block, n, start);

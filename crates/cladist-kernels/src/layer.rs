@@ -16,9 +16,18 @@ use crate::dropout::Dropout;
 use crate::gemm::{Packed, Start, outer_product, product, product_here};
 use crate::norm::{Moments, normalise, normalise_backward};
 use crate::pool::Buffer;
+use crate::simd::vectorised;
 
-/// Rows of a block: a multiple of every tile height, small enough for the second-level cache.
+/// Rows of a block at most: what is in flight of it stays in the second-level cache.
 const BLOCK: usize = 56;
+
+/// Rows of each block. Blocks come in eights, so that two, four or eight cores end together; how many there are must not
+/// depend on the cores, since sums over blocks would.
+fn block_rows(tokens: usize) -> usize {
+    let rows = tokens.div_ceil((tokens.div_ceil(8 * BLOCK) * 8).max(1));
+    // Few tokens make whole tiles rather than even blocks.
+    if rows < BLOCK / 2 { rows.next_multiple_of(BLOCK / 4).max(BLOCK / 4) } else { rows }
+}
 
 /// Sizes and constants of a layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -137,17 +146,18 @@ pub fn forward(
     let mut pre = Buffer::new(kept * intermediate);
     let mut moments = vec![[Moments::default(); 2]; tokens];
 
+    let block = block_rows(tokens);
     // Without keeping, a block works in scratch of its own.
     let blocks = y
-        .par_chunks_mut(BLOCK * hidden)
-        .zip(moments.par_chunks_mut(BLOCK))
-        .zip(blocks_or_empty(&mut sum1, hidden, tokens))
-        .zip(blocks_or_empty(&mut sum2, hidden, tokens))
-        .zip(blocks_or_empty(&mut pre, intermediate, tokens))
+        .par_chunks_mut(block * hidden)
+        .zip(moments.par_chunks_mut(block))
+        .zip(blocks_or_empty(&mut sum1, hidden, block, tokens))
+        .zip(blocks_or_empty(&mut sum2, hidden, block, tokens))
+        .zip(blocks_or_empty(&mut pre, intermediate, block, tokens))
         .enumerate()
         .with_max_len(1);
     blocks.for_each(|(number, ((((y, moments), sum1), sum2), pre))| {
-        let first = number * BLOCK;
+        let first = number * block;
         let rows = moments.len();
         let here = first * hidden..(first + rows) * hidden;
         let (mut own1, mut own2, mut own3) = (Buffer::default(), Buffer::default(), Buffer::default());
@@ -205,10 +215,11 @@ pub fn forward(
 fn blocks_or_empty(
     buffer: &mut [f32],
     width: usize,
+    block: usize,
     tokens: usize,
 ) -> impl IndexedParallelIterator<Item = &mut [f32]> {
-    let n = tokens.div_ceil(BLOCK);
-    let mut blocks: Vec<&mut [f32]> = buffer.chunks_mut(BLOCK * width).collect();
+    let n = tokens.div_ceil(block);
+    let mut blocks: Vec<&mut [f32]> = buffer.chunks_mut(block * width).collect();
     blocks.resize_with(n, Default::default);
     blocks.into_par_iter()
 }
@@ -226,11 +237,13 @@ fn own_if_empty<'a>(block: &'a mut [f32], own: &'a mut Buffer, len: usize) -> &'
 fn add_residual(dropout: Dropout, token: usize, sum: &mut [f32], residual: &[f32], factors: &mut [f32]) {
     if dropout.is_active() {
         dropout.factors(token as u64, factors);
-        for ((sum, residual), factor) in sum.iter_mut().zip(residual).zip(factors.iter()) {
-            *sum = *sum * factor + residual;
-        }
+        vectorised(|| {
+            for ((sum, residual), factor) in sum.iter_mut().zip(residual).zip(factors.iter()) {
+                *sum = *sum * factor + residual;
+            }
+        });
     } else {
-        sum.iter_mut().zip(residual).for_each(|(sum, residual)| *sum += residual);
+        add(sum, residual);
     }
 }
 
@@ -266,20 +279,21 @@ pub fn backward(
     // Column sums of each block, added up in order afterwards so that the result does not depend on threads:
     // gain and bias of both normalisations, then the biases of down, out and up.
     let width = 6 * hidden + intermediate;
-    let mut partial = Buffer::zeros(tokens.div_ceil(BLOCK) * width);
+    let block = block_rows(tokens);
+    let mut partial = Buffer::zeros(tokens.div_ceil(block) * width);
 
-    dx.par_chunks_mut(BLOCK * hidden)
-        .zip(d_down.par_chunks_mut(BLOCK * hidden))
-        .zip(d_pre.par_chunks_mut(BLOCK * intermediate))
-        .zip(h.par_chunks_mut(BLOCK * hidden))
-        .zip(d_out.par_chunks_mut(BLOCK * hidden))
-        .zip(d_context.par_chunks_mut(BLOCK * hidden))
-        .zip(pre.par_chunks_mut(BLOCK * intermediate))
+    dx.par_chunks_mut(block * hidden)
+        .zip(d_down.par_chunks_mut(block * hidden))
+        .zip(d_pre.par_chunks_mut(block * intermediate))
+        .zip(h.par_chunks_mut(block * hidden))
+        .zip(d_out.par_chunks_mut(block * hidden))
+        .zip(d_context.par_chunks_mut(block * hidden))
+        .zip(pre.par_chunks_mut(block * intermediate))
         .zip(partial.par_chunks_mut(width))
         .enumerate()
         .with_max_len(1)
         .for_each(|(number, (((((((dx, d_down), d_pre), h), d_out), d_context), pre), partial))| {
-            let first = number * BLOCK;
+            let first = number * block;
             let rows = dx.len() / hidden;
             let mut factors = Buffer::new(hidden);
             let (gain2, rest) = partial.split_at_mut(hidden);
@@ -313,9 +327,7 @@ pub fn backward(
             }
             column_sums(d_down, b_down);
             product_here(d_down, hidden, &down, d_pre, intermediate, Start::Zero);
-            let mut active = Buffer::new(rows * intermediate);
-            gelu_backward(pre, &mut active, d_pre);
-            pre.copy_from_slice(&active);
+            gelu_backward(pre, d_pre);
             column_sums(d_pre, b_up);
             product_here(d_pre, intermediate, &up, dx, hidden, Start::Output);
             for row in 0..rows {
@@ -323,11 +335,14 @@ pub fn backward(
                 let at = (first + row) * hidden;
                 let moments = moments[first + row][0];
                 let sum1 = &sum1[at..at + hidden];
-                for (((h, &x), gain), bias) in
-                    h[span.clone()].iter_mut().zip(sum1).zip(weights.norm1_gain).zip(weights.norm1_bias)
-                {
-                    *h = (x - moments.mean) * moments.rstd * gain + bias;
-                }
+                let h = &mut h[span.clone()];
+                vectorised(|| {
+                    for (((h, &x), gain), bias) in
+                        h.iter_mut().zip(sum1).zip(weights.norm1_gain).zip(weights.norm1_bias)
+                    {
+                        *h = (x - moments.mean) * moments.rstd * gain + bias;
+                    }
+                });
                 normalise_backward(sum1, moments, weights.norm1_gain, &mut dx[span.clone()], gain1, bias1);
                 through_dropout(
                     dropouts.hidden1,
@@ -390,22 +405,26 @@ pub fn backward(
 fn through_dropout(dropout: Dropout, token: usize, d: &[f32], out: &mut [f32], factors: &mut [f32]) {
     if dropout.is_active() {
         dropout.factors(token as u64, factors);
-        for ((out, d), factor) in out.iter_mut().zip(d).zip(factors.iter()) {
-            *out = d * factor;
-        }
+        vectorised(|| {
+            for ((out, d), factor) in out.iter_mut().zip(d).zip(factors.iter()) {
+                *out = d * factor;
+            }
+        });
     } else {
         out.copy_from_slice(d);
     }
 }
 
 fn column_sums(rows: &[f32], sums: &mut [f32]) {
-    for row in rows.chunks_exact(sums.len()) {
-        add(sums, row);
-    }
+    vectorised(|| {
+        for row in rows.chunks_exact(sums.len()) {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+    });
 }
 
 fn add(target: &mut [f32], part: &[f32]) {
-    target.iter_mut().zip(part).for_each(|(target, part)| *target += part);
+    vectorised(|| target.iter_mut().zip(part).for_each(|(target, part)| *target += part));
 }
 
 #[cfg(test)]

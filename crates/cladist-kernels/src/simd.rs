@@ -237,6 +237,20 @@ pub(crate) trait Kernel {
     unsafe fn run<S: Simd>(self) -> Self::Output;
 }
 
+/// Runs plain loops with the best instructions of this machine: the compiler makes vectors of them.
+#[inline]
+pub(crate) fn vectorised<T>(work: impl FnOnce() -> T) -> T {
+    struct Plain<F>(F);
+    impl<T, F: FnOnce() -> T> Kernel for Plain<F> {
+        type Output = T;
+        #[inline(always)]
+        unsafe fn run<S: Simd>(self) -> T {
+            (self.0)()
+        }
+    }
+    dispatch(Plain(work))
+}
+
 /// Runs a kernel with the best instructions of this machine.
 #[inline]
 pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {

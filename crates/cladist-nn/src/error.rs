@@ -59,6 +59,14 @@ pub enum Error {
         /// Its labels.
         n_labels: usize,
     },
+    /// A head does not fit the encoder or the labels.
+    #[error("{problem}\nhint: {hint}")]
+    Head {
+        /// What does not fit.
+        problem: String,
+        /// What to do.
+        hint: &'static str,
+    },
     /// A checkpoint is of a run with other settings or documents.
     #[error(
         "the checkpoint `{}` is of a run with other settings or documents\n\
@@ -87,7 +95,7 @@ impl Error {
         match self {
             Self::Core(error) => error.exit_code(),
             Self::Busy { .. } => 75,
-            Self::OtherRun { .. } => 78,
+            Self::OtherRun { .. } | Self::Head { .. } => 78,
             _ => 65,
         }
     }

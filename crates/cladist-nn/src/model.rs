@@ -6,7 +6,7 @@ use std::path::Path;
 use burn::module::Module;
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
-use cladist_core::{Classifier, Document, Job, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
+use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
 
 use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
 use crate::error::{Error, Result};
@@ -115,7 +115,7 @@ impl NeuralModel {
             seed: crate::encoder::place(seed, 1 << 40),
         };
         let head = design.head.build(&context)?;
-        let layers = design.head.layers(encoder.n_layers());
+        let layers = head.layers(None);
         Ok(Self { network: Network { encoder, head }, packed: None, layers, tokenizer, taxonomy, design })
     }
 
@@ -172,8 +172,7 @@ impl NeuralModel {
         &self,
         documents: &[Vec<Sequence>],
         gold: Option<&[LabelSet]>,
-        top_k: Option<usize>,
-        job: &Job<'_>,
+        request: &Request<'_>,
     ) -> cladist_core::Result<Judged> {
         let windows: Vec<(usize, &Sequence)> = (documents.iter().enumerate())
             .flat_map(|(n, windows)| windows.iter().map(move |w| (n, w)))
@@ -181,13 +180,15 @@ impl NeuralModel {
         let lengths: Vec<usize> = windows.iter().map(|(_, sequence)| sequence.len()).collect();
         let mut rows: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); windows.len()];
         let mut loss = 0.0;
-        // Pooling windows needs every label's score.
-        let kept = if windows.len() == documents.len() { top_k } else { None };
+        // Pooling windows needs every label's score, and so does choosing among labels of some levels.
+        let early = windows.len() == documents.len() && request.levels.is_none();
+        let top_k = request.top_k.filter(|_| early);
+        let layers = self.network.head.layers(request.levels.as_ref());
         for batch in sorted_by_tokens(&lengths, BUDGET) {
-            job.cancel.check()?;
+            request.job.cancel.check()?;
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
             let mode = Mode::Inference(self.packed.as_ref());
-            let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), &self.layers, mode);
+            let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), &layers, mode);
             let input = HeadInput { documents: &encoded };
             if let Some(gold) = gold {
                 let gold: Vec<LabelSet> = batch.iter().map(|&n| gold[windows[n].0].clone()).collect();
@@ -196,16 +197,17 @@ impl NeuralModel {
                 let total = objective.total().map_or(0.0, |total| f64::from(total.into_scalar::<f32>()));
                 loss += total * batch.len() as f64;
             }
-            for (&n, row) in batch.iter().zip(self.network.head.score(&input, kept)) {
+            for (&n, row) in batch.iter().zip(self.network.head.score(&input, top_k)) {
                 rows[n] = row;
             }
             let firsts = batch.iter().filter(|&&n| n == 0 || windows[n - 1].0 != windows[n].0);
-            job.progress.advance(firsts.count() as u64);
+            request.job.progress.advance(firsts.count() as u64);
         }
         loss /= windows.len().max(1) as f64;
         if windows.len() > documents.len() {
-            rows = pool(documents, rows, self.design.tokens.pool, top_k);
+            rows = pool(documents, rows, self.design.tokens.pool);
         }
+        rows.iter_mut().for_each(|row| request.narrow(row, &self.taxonomy));
         Ok(Judged { rows, loss })
     }
 }
@@ -215,7 +217,6 @@ fn pool(
     documents: &[Vec<Sequence>],
     rows: Vec<Vec<(LabelId, f32)>>,
     pool: Pool,
-    top_k: Option<usize>,
 ) -> Vec<Vec<(LabelId, f32)>> {
     let mut rows = rows.into_iter();
     documents
@@ -229,11 +230,7 @@ fn pool(
                     Pool::Mean => *cell + score / windows.len() as f32,
                 };
             }
-            let mut row: Vec<(LabelId, f32)> = pooled.into_iter().collect();
-            if let Some(k) = top_k {
-                cladist_core::scores::keep_top(&mut row, k);
-            }
-            row
+            pooled.into_iter().collect()
         })
         .collect()
 }
@@ -248,7 +245,7 @@ impl Classifier for NeuralModel {
         for chunk in documents.chunks(CHUNK) {
             request.job.cancel.check()?;
             let tokens = self.tokenize(chunk).map_err(Error::into_core)?;
-            for row in self.run(&tokens, None, request.top_k, &request.job)?.rows {
+            for row in self.run(&tokens, None, request)?.rows {
                 scores.push_row(row);
             }
         }

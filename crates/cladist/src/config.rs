@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cladist_core::Error;
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
-use cladist_core::corpus::DataConfig;
+use cladist_core::corpus::{Ancestors, DataConfig};
 use cladist_core::decode::DecodeConfig;
 use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain};
 use cladist_core::metrics::MetricOptions;
@@ -160,8 +160,13 @@ impl RunConfig {
         match head.family {
             Family::Linear(linear) => Self { recipe: Recipe::Linear(LinearRecipe::new(linear)), common },
             Family::Neural(defaults) => {
+                let head = defaults();
+                let mut common = common;
+                if head.learns_ancestors() {
+                    common.data.ancestors = Ancestors::Add;
+                }
                 let recipe = NeuralRecipe {
-                    head: defaults(),
+                    head,
                     encoder: String::new(),
                     task: Task::default(),
                     tokens: TokensConfig::default(),

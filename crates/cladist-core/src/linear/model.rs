@@ -16,7 +16,7 @@ use crate::classifier::{Classifier, Request};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::scores::{Scores, keep_top};
+use crate::scores::Scores;
 use crate::taxonomy::{LabelId, LabelSet, Taxonomy};
 use crate::text::tfidf::{FeatureConfig, SparseRow, Vectorizer};
 
@@ -180,7 +180,7 @@ impl Classifier for LinearModel {
     fn score(&self, documents: &[Document], request: &Request) -> Result<Scores> {
         let svm = self.recipe.head == LinearHead::Svm;
         let preset = if svm && self.taxonomy.n_labels() <= ALL_LABELS { usize::MAX } else { SOME_LABELS };
-        let top_k = request.top_k.unwrap_or(preset);
+        let wanted = Request { top_k: Some(request.top_k.unwrap_or(preset)), ..request.clone() };
         let LinearConfig { loss, beam, .. } = self.recipe.linear;
         let scoring = Scoring { head: self.recipe.head, loss, beam };
         let chunk = documents.len().div_ceil(4 * rayon::current_num_threads()).clamp(1, CHUNK);
@@ -192,7 +192,7 @@ impl Classifier for LinearModel {
                 let scored = self.forest.score(&scoring, &rows).into_iter().map(|row| {
                     let known = |(label, score)| Some((self.taxonomy.at(label as usize)?, score));
                     let mut row: Vec<(LabelId, f32)> = row.into_iter().filter_map(known).collect();
-                    keep_top(&mut row, top_k);
+                    wanted.narrow(&mut row, &self.taxonomy);
                     row
                 });
                 let scores = Scores::from_rows(scored);

@@ -70,13 +70,19 @@ impl Encoded {
         &self.packing
     }
 
+    /// Whether the states of a layer were kept.
+    #[must_use]
+    pub fn has(&self, layer: usize) -> bool {
+        self.states.contains_key(&layer)
+    }
+
     /// Token states of a layer, packed: `[tokens, hidden]`.
     ///
     /// # Panics
     /// If the layer was not asked for.
     #[must_use]
     pub fn packed(&self, layer: usize) -> Tensor<2> {
-        assert!(self.states.contains_key(&layer), "layer {layer} was not kept");
+        assert!(self.has(layer), "layer {layer} was not kept");
         self.states[&layer].clone()
     }
 

@@ -4,6 +4,8 @@
 //! cross-entropy, or softmax with cross-entropy when each document has one label. The baseline of every paper on
 //! the subject; the choice between the pooled and the raw vector is rarely stated, pooled is the default here.
 
+use std::ops::RangeInclusive;
+
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
 use cladist_core::{LabelId, LabelSet};
@@ -11,7 +13,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, rows, setting};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, rows, setting};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
@@ -70,10 +72,6 @@ pub struct Flat {
 impl HeadConfig for FlatConfig {
     type Head = Flat;
 
-    fn layers(&self, n_layers: usize) -> LayerSet {
-        [n_layers].into_iter().collect()
-    }
-
     fn pooled(&self) -> bool {
         self.pool == Pool::Pooled
     }
@@ -109,12 +107,9 @@ impl Flat {
                 states.sum_dim(1).reshape([n, hidden]) / mask.sum_dim(1)
             }
         };
-        self.output.forward(dropout(vector, self.dropout, seed.map(|seed| place(seed, HEAD))))
+        self.output.forward(dropout(vector, self.dropout, seed.map(|seed| place(seed, DROPOUT))))
     }
 }
-
-/// The place of the head's dropout, apart from those of the encoder.
-const HEAD: u64 = 1 << 32;
 
 impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
@@ -127,6 +122,10 @@ impl Head for Flat {
                 Objective::of("cross-entropy", cross_entropy(logits, &gold, self.label_smoothing))
             }
         }
+    }
+
+    fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
+        [self.layer].into_iter().collect()
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {

@@ -3,6 +3,9 @@
 //! A new head is a file beside this one and a line in the table at the end.
 
 pub mod flat;
+pub mod layer_guided;
+
+use std::ops::RangeInclusive;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -50,10 +53,12 @@ pub struct HeadContext<'a> {
 pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     /// The head.
     type Head: Head;
-    /// Layers whose states the head reads, for an encoder of `n_layers`.
-    fn layers(&self, n_layers: usize) -> LayerSet;
     /// Whether the head reads the pooled `[CLS]` vector.
     fn pooled(&self) -> bool;
+    /// Whether the head learns labels of every level, so that gold labels should bring their ancestors.
+    fn learns_ancestors(&self) -> bool {
+        false
+    }
     /// A head with new parameters.
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;
 }
@@ -126,7 +131,11 @@ pub trait Head: Module {
     /// The loss of a batch; `gold[i]` are the labels of document i.
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective;
 
-    /// A row per document, in any order, of probabilities; the best `top_k` if given.
+    /// Layers whose states the head reads to answer for these levels of the taxonomy; for all if `None`.
+    fn layers(&self, levels: Option<&RangeInclusive<usize>>) -> LayerSet;
+
+    /// A row per document, in any order, of probabilities; the best `top_k` if given. Labels whose layers the
+    /// encoder did not run get none.
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>>;
 
     /// The group of a parameter by its name inside the head.
@@ -134,6 +143,9 @@ pub trait Head: Module {
         Group::Output
     }
 }
+
+/// The place of a head's first dropout, apart from those of the encoder.
+pub(crate) const DROPOUT: u64 = 1 << 32;
 
 /// Rows of `(label, probability)` from a matrix `[documents, labels]`.
 pub(crate) fn rows(
@@ -196,16 +208,16 @@ macro_rules! heads {
                 match self { $(Self::$variant(config) => config.serialize(serializer),)+ }
             }
 
-            /// See [`HeadConfig::layers`].
-            #[must_use]
-            pub fn layers(&self, n_layers: usize) -> LayerSet {
-                match self { $(Self::$variant(config) => config.layers(n_layers),)+ }
-            }
-
             /// See [`HeadConfig::pooled`].
             #[must_use]
             pub fn pooled(&self) -> bool {
                 match self { $(Self::$variant(config) => config.pooled(),)+ }
+            }
+
+            /// See [`HeadConfig::learns_ancestors`].
+            #[must_use]
+            pub fn learns_ancestors(&self) -> bool {
+                match self { $(Self::$variant(config) => config.learns_ancestors(),)+ }
             }
 
             /// See [`HeadConfig::build`].
@@ -219,6 +231,12 @@ macro_rules! heads {
             #[must_use]
             pub fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
                 match self { $(Self::$variant(head) => head.objective(input, gold, moment),)+ }
+            }
+
+            /// See [`Head::layers`].
+            #[must_use]
+            pub fn layers(&self, levels: Option<&RangeInclusive<usize>>) -> LayerSet {
+                match self { $(Self::$variant(head) => head.layers(levels),)+ }
             }
 
             /// See [`Head::score`].
@@ -239,6 +257,8 @@ macro_rules! heads {
 heads! {
     /// One output per label on the document vector.
     Flat { "flat", flat::FlatConfig => Flat };
+    /// Levels of the taxonomy on layers of the encoder.
+    LayerGuided { "layer-guided", layer_guided::LayerGuidedConfig => LayerGuided };
 }
 
 /// The error for a setting of a head.

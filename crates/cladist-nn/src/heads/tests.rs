@@ -8,6 +8,7 @@ use cladist_core::bundle::Writer;
 use cladist_core::{Classifier, Document, Request, Scores};
 
 use super::flat::{FlatConfig, Pool};
+use super::layer_guided::{LayerGuidedConfig, TieRule, Ties};
 use super::*;
 use crate::encoder::Mode;
 use crate::model::{Design, NeuralModel};
@@ -19,12 +20,27 @@ use crate::train::TrainConfig;
 use crate::train::config::GroupConfig;
 use crate::train::tests::Run;
 
+/// Settings for an encoder of two layers and a taxonomy of three levels.
+fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
+    match config {
+        AnyHeadConfig::LayerGuided(config) => {
+            AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
+        }
+        other => other,
+    }
+}
+
 /// Every head as it is by default, and the flat one's other choices.
 fn designs() -> Vec<(String, Design)> {
     let mut designs: Vec<(String, Design)> = HEADS
         .iter()
-        .map(|(name, _, config)| ((*name).to_owned(), design(config(), Task::MultiLabel)))
+        .map(|(name, _, config)| ((*name).to_owned(), design(fitting(config()), Task::MultiLabel)))
         .collect();
+    for (rule, name) in TieRule::ALL {
+        let config = LayerGuidedConfig { ties: Ties::Rule(rule), ..LayerGuidedConfig::default() };
+        let head = fitting(AnyHeadConfig::LayerGuided(config));
+        designs.push((format!("layer-guided {name}"), design(head, Task::MultiLabel)));
+    }
     let flat = |pool, task| design(AnyHeadConfig::Flat(FlatConfig { pool, ..FlatConfig::default() }), task);
     designs.push(("flat on cls".to_owned(), flat(Pool::Cls, Task::MultiLabel)));
     designs.push(("flat on mean".to_owned(), flat(Pool::Mean, Task::MultiLabel)));
@@ -140,8 +156,7 @@ fn its_loss_is_the_sum_of_its_terms_and_needs_no_dropout() {
         let toy = Toy::new(design.task);
         let model = toy.model(design, 1);
         let tokens = model.tokenize(&toy.documents).unwrap();
-        let job = cladist_core::Job::silent();
-        let loss = || model.run(&tokens, Some(&toy.gold), None, &job).unwrap().loss;
+        let loss = || model.run(&tokens, Some(&toy.gold), &Request::default()).unwrap().loss;
         assert!(loss().is_finite() && loss() > 0.0, "{name}");
         assert_eq!(loss().to_bits(), loss().to_bits(), "{name}");
     }

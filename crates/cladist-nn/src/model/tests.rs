@@ -29,7 +29,7 @@ fn the_score_of_a_document_is_the_highest_or_the_mean_of_its_windows() {
             let alone: Vec<Vec<(LabelId, f32)>> = windows
                 .iter()
                 .map(|window| {
-                    model.run(&[vec![window.clone()]], None, None, &Job::silent()).unwrap().rows.remove(0)
+                    model.run(&[vec![window.clone()]], None, &Request::default()).unwrap().rows.remove(0)
                 })
                 .collect();
             let row = scores.row(n);

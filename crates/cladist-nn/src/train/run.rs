@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use burn::module::Module;
-use cladist_core::{Cancel, Document, Job, LabelSet, Scores};
+use cladist_core::{Cancel, Document, Job, LabelSet, Request, Scores};
 
 use super::config::TrainConfig;
 use super::documents::{check_gold, fingerprint};
@@ -370,7 +370,7 @@ impl<'a> Trainer<'a> {
         self.model.network = self.weights.averaged(self.network.valid())?;
         self.model.packed = self.model.network.encoder.pack();
         let job = Job { cancel: self.plan.cancel.clone(), ..Job::silent() };
-        let judged = self.model.run(tokens, Some(dev.gold), None, &job)?;
+        let judged = self.model.run(tokens, Some(dev.gold), &Request { job, ..Request::default() })?;
         let mut values = self.plan.measure.measure(&Scores::from_rows(judged.rows))?;
         values.insert("loss".to_owned(), judged.loss);
         let value = values.get(&config.monitor).copied().unwrap_or(f64::NAN);

@@ -12,6 +12,7 @@ pub use neural::NeuralArgs;
 pub use taxonomy::{TaxonomyCommand, TaxonomyReadArgs};
 pub use tune::TuneArgs;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -194,6 +195,9 @@ pub struct PredictArgs {
     /// How scores become label sets.
     #[command(flatten)]
     pub decode: DecodeArgs,
+    /// Only labels of these levels, such as `1..3` or `2`; a layer-guided model runs no layer in vain
+    #[arg(long, value_name = "LEVELS", value_parser = levels)]
+    pub levels: Option<RangeInclusive<usize>>,
     /// Output format
     #[arg(long, default_value = "jsonl", value_name = "FORMAT")]
     pub format: PredictFormat,
@@ -212,6 +216,19 @@ pub struct PredictArgs {
     /// Write here instead of standard output; the file appears when it is whole
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `2`, `1..3` (with both ends) or `2..`.
+fn levels(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|level| *level > 0);
+    let range = match text.split_once("..") {
+        None => number(text).map(|level| level..=level),
+        Some((first, "")) => number(first).map(|first| first..=usize::MAX),
+        Some((first, last)) => number(first).zip(number(last.trim_start_matches('='))).map(|(a, b)| a..=b),
+    };
+    range
+        .filter(|range| !range.is_empty())
+        .ok_or_else(|| "levels count from 1: `2`, `1..3` or `2..`".to_owned())
 }
 
 /// What `predict` writes.

@@ -51,7 +51,20 @@ fn label_all(
         Source { args: args.clone(), features: model.training.features, cancel: session.cancel.clone() };
     // Reading goes on while documents are scored; the thread ends with the input or when nobody listens any more.
     let reading = std::thread::spawn(move || source.send_all(&sender));
-    let request = Request { job: Job { cancel: job.cancel.clone(), ..Job::silent() }, ..Request::default() };
+    if let Some(levels) = &args.levels {
+        let n_levels = model.taxonomy().n_levels();
+        if *levels.start() > n_levels {
+            bail!(ConfigError::Missing(format!(
+                "`--levels` begins at {} but the taxonomy has {n_levels} levels",
+                levels.start()
+            )));
+        }
+    }
+    let request = Request {
+        levels: args.levels.clone(),
+        job: Job { cancel: job.cancel.clone(), ..Job::silent() },
+        ..Request::default()
+    };
     while let Some(batch) = next_batch(&documents, &session.cancel)? {
         if model.training.features && batch.iter().any(|document| document.features.is_none()) {
             bail!(ConfigError::Missing("the model was trained on features, and this is text\nhint: give xmc or libsvm files, see `--input-format`".to_owned()));

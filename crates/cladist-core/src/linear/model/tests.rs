@@ -248,6 +248,6 @@ fn training_and_scoring_stop_when_asked() {
     let recipe = recipe(LinearHead::Svm);
     let stopped = LinearModel::train(&recipe, &documents, &gold, taxonomy, &job);
     assert!(matches!(stopped, Err(Error::Cancelled)));
-    let stopped = train(&recipe).score(&documents, &Request { top_k: None, job });
+    let stopped = train(&recipe).score(&documents, &Request { job, ..Request::default() });
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }

@@ -1,0 +1,242 @@
+//! Layer-guided classification: every level of the taxonomy has its own outputs, on `[CLS]` vectors of its own layers.
+//!
+//! With c_i the `[CLS]` vector of layer i and g(n) the layers of level n: x_n = concat of c_i over g(n),
+//! p_n = σ(W_n·drop(x_n) + b_n), and the loss is Σ w_n·BCE_n with w_n = |L_n|/|L|, which is the mean over all labels.
+//! General labels are thus learnt by lower layers, special ones by higher layers.
+
+mod ties;
+
+use std::ops::RangeInclusive;
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation};
+use cladist_core::{LabelId, LabelSet, Taxonomy};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+pub use ties::{TieRule, Ties};
+
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, rows, setting};
+use crate::blocks::{Linear, dropout};
+use crate::encoder::{Encoded, LayerSet, place};
+use crate::error::{Error, Result};
+use crate::losses::bce_with_logits;
+
+/// One line of help.
+pub const ABOUT: &str = "levels of the taxonomy learnt at layers of the encoder (layer-guided)";
+
+/// What each level's loss counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "`labels`, `uniform`, or a number for each level")]
+pub enum LevelWeights {
+    /// By a rule.
+    Rule(WeightRule),
+    /// A number for each level.
+    Each(Vec<f64>),
+}
+
+/// Rules for the weights of levels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WeightRule {
+    /// |L_n|/|L|: every label counts the same.
+    #[default]
+    Labels,
+    /// 1/D: every level counts the same, so that few labels at the top count much.
+    Uniform,
+}
+
+impl Default for LevelWeights {
+    fn default() -> Self {
+        Self::Rule(WeightRule::default())
+    }
+}
+
+impl LevelWeights {
+    fn resolve(&self, counts: &[usize]) -> Result<Vec<f64>> {
+        let all: usize = counts.iter().sum();
+        match self {
+            Self::Rule(WeightRule::Labels) => Ok(counts.iter().map(|&n| n as f64 / all as f64).collect()),
+            Self::Rule(WeightRule::Uniform) => Ok(vec![1.0 / counts.len() as f64; counts.len()]),
+            Self::Each(weights) => {
+                let good = weights.len() == counts.len()
+                    && weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0)
+                    && weights.iter().any(|weight| *weight > 0.0);
+                if good {
+                    Ok(weights.clone())
+                } else {
+                    let expected = "a number of at least 0 for each level, not all of them 0";
+                    Err(setting("layer-guided.weights", expected, format!("{weights:?}")))
+                }
+            }
+        }
+    }
+}
+
+/// Settings of the layer-guided head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LayerGuidedConfig {
+    /// How levels are tied to layers: `last`, `one-by-one`, `in-groups`, `hybrid`, or the layers of each level.
+    pub ties: Ties,
+    /// What each level's loss counts: `labels`, `uniform`, or a number for each level.
+    pub weights: LevelWeights,
+    /// Dropout on the vector of each level.
+    pub dropout: f64,
+    /// If there are more levels than can be tied, let the last one take all deeper ones too.
+    pub merge_levels: bool,
+}
+
+impl Default for LayerGuidedConfig {
+    fn default() -> Self {
+        Self { ties: Ties::default(), weights: LevelWeights::default(), dropout: 0.1, merge_levels: false }
+    }
+}
+
+/// One level of the head.
+#[derive(Module, Debug)]
+pub struct Level {
+    output: Linear,
+    #[module(skip)]
+    layers: Vec<usize>,
+    #[module(skip)]
+    labels: Vec<LabelId>,
+    #[module(skip)]
+    levels: RangeInclusive<usize>,
+    #[module(skip)]
+    weight: f64,
+}
+
+/// The head.
+#[derive(Module, Debug)]
+pub struct LayerGuided {
+    levels: Vec<Level>,
+    /// The level and the column there of each label, both from 0.
+    #[module(skip)]
+    columns: Vec<(u32, u32)>,
+    #[module(skip)]
+    dropout: f64,
+    #[module(skip)]
+    label_smoothing: f64,
+}
+
+/// The levels that have outputs of their own: `room` of them at most, the last with all deeper labels if they are merged.
+fn levels(taxonomy: &Taxonomy, room: usize, merge: bool) -> Vec<RangeInclusive<usize>> {
+    let deepest = taxonomy.n_levels();
+    if merge && deepest > room && room > 0 {
+        return (1..room).map(|level| level..=level).chain([room..=deepest]).collect();
+    }
+    (1..=deepest).map(|level| level..=level).collect()
+}
+
+impl HeadConfig for LayerGuidedConfig {
+    type Head = LayerGuided;
+
+    fn pooled(&self) -> bool {
+        false
+    }
+
+    fn learns_ancestors(&self) -> bool {
+        true
+    }
+
+    fn build(&self, context: &HeadContext<'_>) -> Result<LayerGuided> {
+        let Self { ties, weights, dropout, merge_levels } = self;
+        if !(0.0..1.0).contains(dropout) {
+            return Err(setting("layer-guided.dropout", "at least 0 and below 1", dropout));
+        }
+        if context.task == Task::MultiClass {
+            return Err(Error::Head {
+                problem: "`layer-guided` labels every level, so a document has several labels".to_owned(),
+                hint: "use `task = \"multi-label\"`",
+            });
+        }
+        let taxonomy = context.taxonomy;
+        let spans = levels(taxonomy, ties.room(context.n_layers), *merge_levels);
+        let labels: Vec<Vec<LabelId>> = spans
+            .iter()
+            .map(|span| span.clone().flat_map(|level| taxonomy.labels_at(level)).copied().collect())
+            .collect();
+        let counts: Vec<usize> = labels.iter().map(Vec::len).collect();
+        let table = ties.resolve(context.n_layers, &counts)?;
+        let weights = weights.resolve(&counts)?;
+        let mut columns = vec![(0, 0); taxonomy.n_labels()];
+        for (level, labels) in labels.iter().enumerate() {
+            for (column, label) in labels.iter().enumerate() {
+                columns[label.index()] = (level as u32, column as u32);
+            }
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
+        let levels = (table.into_iter().zip(labels).zip(spans).zip(weights))
+            .map(|(((layers, labels), levels), weight)| {
+                let inputs = context.hidden_size * layers.len();
+                let output = Linear::new(inputs, labels.len(), &mut random, context.device);
+                Level { output, layers, labels, levels, weight }
+            })
+            .collect();
+        Ok(LayerGuided { levels, columns, dropout: *dropout, label_smoothing: context.label_smoothing })
+    }
+}
+
+impl Level {
+    /// Whether the encoder ran its layers.
+    fn is_ready(&self, documents: &Encoded) -> bool {
+        self.layers.iter().all(|&layer| documents.has(layer))
+    }
+
+    fn logits(&self, documents: &Encoded, rate: f64, seed: Option<u64>) -> Tensor<2> {
+        let vectors: Vec<Tensor<2>> = self.layers.iter().map(|&layer| documents.cls(layer)).collect();
+        let vector = Tensor::cat(vectors, 1);
+        let seed = seed.map(|seed| place(seed, DROPOUT + *self.levels.start() as u64));
+        self.output.forward(dropout(vector, rate, seed))
+    }
+}
+
+impl LayerGuided {
+    /// The columns of gold labels, level by level.
+    fn columns(&self, gold: &[LabelSet]) -> Vec<Vec<Vec<u32>>> {
+        let mut columns = vec![vec![Vec::new(); gold.len()]; self.levels.len()];
+        for (document, labels) in gold.iter().enumerate() {
+            for label in labels {
+                let (level, column) = self.columns[label.index()];
+                columns[level as usize][document].push(column);
+            }
+        }
+        columns
+    }
+}
+
+impl Head for LayerGuided {
+    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
+        let columns = self.columns(gold);
+        let levels = self.levels.iter().zip(&columns);
+        levels.fold(Objective::default(), |objective, (level, gold)| {
+            let logits = level.logits(input.documents, self.dropout, moment.seed);
+            let loss = bce_with_logits(logits, gold, self.label_smoothing);
+            objective.with(&format!("bce-{}", level.levels.start()), level.weight, loss)
+        })
+    }
+
+    fn layers(&self, levels: Option<&RangeInclusive<usize>>) -> LayerSet {
+        let wanted = |level: &&Level| {
+            levels.is_none_or(|wanted| {
+                level.levels.start() <= wanted.end() && wanted.start() <= level.levels.end()
+            })
+        };
+        self.levels.iter().filter(wanted).flat_map(|level| level.layers.iter().copied()).collect()
+    }
+
+    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
+        let ready: Vec<&Level> = self.levels.iter().filter(|level| level.is_ready(input.documents)).collect();
+        if ready.is_empty() {
+            return vec![Vec::new(); input.documents.n_sequences()];
+        }
+        let logits = ready.iter().map(|level| level.logits(input.documents, 0.0, None)).collect();
+        let labels: Vec<LabelId> = ready.iter().flat_map(|level| level.labels.iter().copied()).collect();
+        rows(activation::sigmoid(Tensor::cat(logits, 1)), &labels, top_k)
+    }
+}
+
+#[cfg(test)]
+mod tests;
