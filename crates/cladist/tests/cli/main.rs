@@ -19,6 +19,8 @@ mod help;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
+mod layer_guided;
+#[cfg(test)]
 mod neural;
 #[cfg(test)]
 mod reproducibility;
