@@ -10,6 +10,7 @@ use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
 use crate::fused::Values;
 use crate::heads::flat::FlatConfig;
+use crate::heads::layer_guided::LayerGuidedConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, Network, NeuralModel};
 use crate::parameters::{self, Place, follow_place};
@@ -77,8 +78,12 @@ impl Toy {
 
     /// A model that can learn, over `scratch:tiny`.
     pub(crate) fn model(&self, design: Design, seed: u64) -> NeuralModel {
+        self.model_on(&Device::flex().autodiff(), design, seed)
+    }
+
+    /// The same on another device.
+    pub(crate) fn model_on(&self, device: &Device, design: Design, seed: u64) -> NeuralModel {
         let source = EncoderSource::parse("scratch:tiny").unwrap();
-        let device = Device::flex().autodiff();
         NeuralModel::create(
             design,
             &source,
@@ -86,7 +91,7 @@ impl Toy {
             self.taxonomy.clone(),
             &self.counts(),
             seed,
-            &device,
+            device,
         )
         .unwrap()
         .0
@@ -97,6 +102,16 @@ impl Toy {
 pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
     let tokens = TokensConfig { max_tokens: 24, ..TokensConfig::default() };
     Design { head, task, tokens, label_smoothing: 0.0 }
+}
+
+/// Settings of a head that fit this world: two layers, three levels.
+pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
+    match config {
+        AnyHeadConfig::LayerGuided(config) => {
+            AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
+        }
+        other => other,
+    }
 }
 
 /// The plainest design.

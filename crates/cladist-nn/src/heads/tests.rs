@@ -15,20 +15,10 @@ use crate::model::{Design, NeuralModel};
 use crate::optim::GradientSum;
 use crate::parameters::names;
 use crate::tokens::{Sequence, TokenBatch};
-use crate::toy::{Toy, design};
+use crate::toy::{Toy, design, fitting};
 use crate::train::TrainConfig;
 use crate::train::config::GroupConfig;
 use crate::train::tests::Run;
-
-/// Settings for an encoder of two layers and a taxonomy of three levels.
-fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
-    match config {
-        AnyHeadConfig::LayerGuided(config) => {
-            AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
-        }
-        other => other,
-    }
-}
 
 /// Every head as it is by default, and the flat one's other choices.
 fn designs() -> Vec<(String, Design)> {

@@ -1,5 +1,6 @@
 //! The loop on a small world.
 
+mod devices;
 mod health;
 mod resume;
 mod settings;

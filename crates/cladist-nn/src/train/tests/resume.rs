@@ -5,7 +5,10 @@ use std::path::Path;
 
 use super::*;
 use crate::error::Error;
-use crate::heads::Task;
+use crate::heads::layer_guided::LayerGuidedConfig;
+use crate::heads::{AnyHeadConfig, Task};
+use crate::tokens::TokensConfig;
+use crate::toy::fitting;
 use crate::train::averaging::AveragingConfig;
 use crate::train::journal::{self, Record};
 
@@ -27,9 +30,13 @@ fn left(run: &Run<'_>) -> (Vec<u8>, Outcome, Vec<Record>) {
 }
 
 fn check(config: &TrainConfig, n_dev: usize) -> Outcome {
-    let toy = Toy::new(Task::MultiLabel);
+    check_design(config, flat(), n_dev)
+}
+
+fn check_design(config: &TrainConfig, design: Design, n_dev: usize) -> Outcome {
+    let toy = Toy::new(design.task);
     let whole = tempfile::tempdir().unwrap();
-    let run = Run { n_dev, folder: Some(whole.path()), ..Run::new(&toy, config.clone()) };
+    let run = Run { n_dev, design, folder: Some(whole.path()), ..Run::new(&toy, config.clone()) };
     let unbroken = left(&run);
     let total = unbroken.1.steps;
     assert!(total >= 6, "{total}");
@@ -66,6 +73,20 @@ fn a_resumed_run_equals_an_unbroken_one_bit_for_bit() {
         ..quick()
     };
     on_threads(1, || check(&config, 4));
+}
+
+#[test]
+fn so_do_documents_in_windows_one_label_each_and_levels_at_layers() {
+    let config = TrainConfig { epochs: 2, batch_size: 3, ..quick() };
+    let windows = TokensConfig { max_tokens: 8, windows: 3, stride: 2, ..TokensConfig::default() };
+    let guided = fitting(AnyHeadConfig::LayerGuided(LayerGuidedConfig::default()));
+    for design in [
+        Design { tokens: windows, ..flat() },
+        Design { task: Task::MultiClass, ..flat() },
+        Design { head: guided, ..flat() },
+    ] {
+        on_threads(1, || check_design(&config, design, 4));
+    }
 }
 
 #[test]
