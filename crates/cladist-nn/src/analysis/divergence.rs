@@ -15,9 +15,8 @@ pub const EPSILON: f64 = 1e-12;
 /// ```
 #[must_use]
 pub fn angular_distance(a: &[f32], b: &[f32]) -> f64 {
-    let product = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
-    };
+    let product =
+        |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum() };
     let norms = (product(a, a) * product(b, b)).sqrt();
     let cosine = if norms == 0.0 { 0.0 } else { product(a, b) / norms };
     cosine.clamp(-1.0, 1.0).acos() / PI

@@ -141,9 +141,7 @@ impl Looked {
     fn add_to(&self, sums: &mut Sums) {
         let blocks: Vec<(usize, Range<usize>)> = (self.lengths.iter().enumerate())
             .flat_map(|(sequence, &length)| {
-                (0..length)
-                    .step_by(BLOCK)
-                    .map(move |start| (sequence, start..(start + BLOCK).min(length)))
+                (0..length).step_by(BLOCK).map(move |start| (sequence, start..(start + BLOCK).min(length)))
             })
             .collect();
         let parts: Vec<Sums> =

@@ -43,11 +43,8 @@ impl HeatMap<'_> {
         let (across, down) = self.grid();
         let (width, height) = self.panel_size();
         let bottom = Figure::TOP + down as f64 * height;
-        let mut figure = Figure::new(
-            self.title,
-            2.0 * MARGIN + across as f64 * width - GAP,
-            bottom + SCALE_ROOM + MARGIN,
-        );
+        let mut figure =
+            Figure::new(self.title, 2.0 * MARGIN + across as f64 * width - GAP, bottom + SCALE_ROOM + MARGIN);
         for (n, panel) in self.panels.iter().enumerate() {
             self.draw_panel(&mut figure, n, panel);
         }

@@ -121,10 +121,7 @@ impl Canvas {
 
 /// The rows of a letter, from the top; the lowest bit is on the left.
 fn glyph(character: char) -> Option<[u8; 8]> {
-    BASIC_FONTS
-        .get(character)
-        .or_else(|| LATIN_FONTS.get(character))
-        .or_else(|| GREEK_FONTS.get(character))
+    BASIC_FONTS.get(character).or_else(|| LATIN_FONTS.get(character)).or_else(|| GREEK_FONTS.get(character))
 }
 
 /// A PNG, read back: its width, height and colours.
@@ -154,7 +151,10 @@ mod tests {
         let at = |x: usize, y: usize| pixels[y * width + x];
         assert_eq!([at(20, 40), at(29, 47)], [RED; 2]);
         assert_eq!([at(19, 40), at(30, 47), at(29, 48)], [Colour::PAPER; 3]);
-        assert_eq!([at(80, 79), at(80, 80), at(80, 85), at(40, 80)], [RED, RED, Colour::PAPER, Colour::PAPER]);
+        assert_eq!(
+            [at(80, 79), at(80, 80), at(80, 85), at(40, 80)],
+            [RED, RED, Colour::PAPER, Colour::PAPER]
+        );
     }
 
     #[test]

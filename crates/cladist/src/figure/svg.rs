@@ -83,8 +83,14 @@ mod tests {
         figure.line((0.0, 0.0), (9.0, 8.0), 2.0, Colour::INK);
         figure.label((5.0, 6.0), "seven", Anchor::End);
         let svg = figure.to_svg();
-        assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100\" height=\"40\""), "{svg}");
-        assert!(svg.contains("<rect x=\"1\" y=\"2.5\" width=\"3\" height=\"0.33\" fill=\"#ff0001\"/>"), "{svg}");
+        assert!(
+            svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100\" height=\"40\""),
+            "{svg}"
+        );
+        assert!(
+            svg.contains("<rect x=\"1\" y=\"2.5\" width=\"3\" height=\"0.33\" fill=\"#ff0001\"/>"),
+            "{svg}"
+        );
         assert!(svg.contains("d=\"M0 0L9 8\" stroke=\"#1c2430\" stroke-width=\"2\""), "{svg}");
         assert!(svg.contains("text-anchor=\"end\" fill=\"#5a6270\">seven</text>"), "{svg}");
         assert!(svg.ends_with("</svg>\n"));

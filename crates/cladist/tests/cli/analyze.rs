@@ -55,14 +55,20 @@ fn bundles_are_studied_side_by_side() {
     assert_eq!(json["split"], "dev");
     assert_eq!(column(&json["bundles"], "name"), ["one", "two"]);
     for bundle in json["bundles"].as_array().unwrap() {
-        assert_eq!((&bundle["n_layers"], &bundle["n_heads"], &bundle["head"]), (&2.into(), &2.into(), &"flat".into()));
+        assert_eq!(
+            (&bundle["n_layers"], &bundle["n_heads"], &bundle["head"]),
+            (&2.into(), &2.into(), &"flat".into())
+        );
         assert!(bundle["n_documents"] == 24 && bundle["n_tokens"].as_u64().unwrap() > 100, "{bundle}");
         let distance = numbers(&bundle["distance"]);
         assert!(distance[0] == 0.0 && distance[3] == 0.0 && distance[1] == distance[2], "{bundle}");
         assert!(distance[1] > 0.0 && distance[1] < 1.0, "{bundle}");
         let kl = numbers(&bundle["attention_kl"]);
         assert!(kl[0] == 0.0 && kl[1] > 0.0 && kl[2] > 0.0, "{bundle}");
-        assert!(numbers(&bundle["entropy"]).iter().all(|value| (0.1..24f64.ln()).contains(value)), "{bundle}");
+        assert!(
+            numbers(&bundle["entropy"]).iter().all(|value| (0.1..24f64.ln()).contains(value)),
+            "{bundle}"
+        );
         assert!(numbers(&bundle["head_kl"]).iter().all(|value| *value > 0.0), "{bundle}");
     }
     assert_ne!(json["bundles"][0]["distance"], json["bundles"][1]["distance"]);

@@ -46,12 +46,8 @@ fn naive(model: &NeuralModel, text: &str) -> Vec<f64> {
     let encoder = &model.network.encoder;
     let sequence = model.tokenizer.encode(&[text], &model.design.tokens).unwrap().remove(0).remove(0);
     let all: LayerSet = (1..=encoder.n_layers()).collect();
-    let encoded = encoder.encode_with_attention(
-        &TokenBatch::new(&[&sequence]),
-        &all,
-        &all,
-        Mode::Inference(None),
-    );
+    let encoded =
+        encoder.encode_with_attention(&TokenBatch::new(&[&sequence]), &all, &all, Mode::Inference(None));
     let (length, n_heads) = (sequence.len(), encoder.config().n_heads);
     let attention: Vec<Vec<f32>> =
         all.iter().map(|layer| to_vec(encoded.attention(layer).unwrap())).collect();
@@ -63,8 +59,7 @@ fn naive(model: &NeuralModel, text: &str) -> Vec<f64> {
         let heads: Vec<Vec<f64>> = (0..n_heads).map(|n| head(layer, n, query)).collect();
         (0..length).map(|key| heads.iter().map(|head| head[key]).sum::<f64>() / n_heads as f64).collect()
     };
-    let over_queries =
-        |f: &dyn Fn(usize) -> f64| -> f64 { (0..length).map(f).sum::<f64>() / length as f64 };
+    let over_queries = |f: &dyn Fn(usize) -> f64| -> f64 { (0..length).map(f).sum::<f64>() / length as f64 };
     let n = encoder.n_layers();
     let pairs = || (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
     let mut found: Vec<f64> = pairs()

@@ -202,8 +202,10 @@ fn save(folder: &Path, analysis: &Analysis) -> anyhow::Result<()> {
 
 fn figures(bundles: &[Studied]) -> [(&'static str, Figure); 3] {
     let map = |title: &str, values: fn(&LayerStudy) -> &Vec<Vec<f64>>| {
-        let panels =
-            bundles.iter().map(|bundle| Panel { name: &bundle.name, values: values(&bundle.study) }).collect();
+        let panels = bundles
+            .iter()
+            .map(|bundle| Panel { name: &bundle.name, values: values(&bundle.study) })
+            .collect();
         HeatMap { title, axis: "layer", decimals: 2, panels }.draw()
     };
     let entropy = Lines {
