@@ -21,8 +21,6 @@ pub struct HeatMap<'a> {
     pub title: &'a str,
     /// What rows and columns count, from 1.
     pub axis: &'a str,
-    /// Decimals of the numbers in the cells.
-    pub decimals: usize,
     /// The matrices.
     pub panels: Vec<Panel<'a>>,
 }
@@ -54,7 +52,7 @@ impl HeatMap<'_> {
 
     fn draw_panel(&self, figure: &mut Figure, n: usize, panel: &Panel<'_>) {
         let (left, top) = self.corner(n);
-        let highest = self.highest();
+        let (highest, decimals) = (self.highest(), self.decimals());
         let name = shortened(panel.name);
         figure.text((left, top - 26.0), &name, Size::Normal, Anchor::Start, Colour::INK);
         figure.label((left - 6.0, top - 6.0), self.axis, Anchor::End);
@@ -65,7 +63,7 @@ impl HeatMap<'_> {
                 // A seam of the paper's colour keeps cells apart.
                 figure.rectangle((x, y), (CELL.0 - 1.0, CELL.1 - 1.0), colour);
                 let middle = (x + CELL.0 / 2.0, y + CELL.1 / 2.0 + 4.0);
-                let text = number(value, self.decimals);
+                let text = number(value, decimals);
                 figure.text(middle, &text, Size::Normal, Anchor::Middle, colour.ink());
             }
             let middle = top + (row as f64 + 0.5) * CELL.1 + 4.0;
@@ -87,7 +85,7 @@ impl HeatMap<'_> {
             let colour = Colour::of_share((n as f64 + 0.5) / STEPS as f64);
             figure.rectangle((x + n as f64 * step, y), (step, SCALE.1), colour);
         }
-        let text = |value: f64| number(value, self.decimals);
+        let text = |value: f64| number(value, self.decimals());
         let below = y + SCALE.1 + 16.0;
         figure.label((x, below), "0", Anchor::Middle);
         figure.label((x + SCALE.0 / 2.0, below), &text(self.highest() / 2.0), Anchor::Middle);
@@ -99,6 +97,11 @@ impl HeatMap<'_> {
         let values = self.panels.iter().flat_map(|panel| panel.values).flatten();
         let highest = values.copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
         if highest > 0.0 { highest } else { 1.0 }
+    }
+
+    /// Decimals of the numbers: three where all values are small.
+    fn decimals(&self) -> usize {
+        if self.highest() < 0.1 { 3 } else { 2 }
     }
 
     /// Panels across and down.
@@ -132,7 +135,7 @@ mod tests {
     fn cells_have_the_colours_of_their_values() {
         let (a, b) = ([vec![0.0, 0.5], vec![0.25, 0.0]], [vec![1.0]]);
         let panels = vec![Panel { name: "first & <only>", values: &a }, Panel { name: "second", values: &b }];
-        let map = HeatMap { title: "Distance", axis: "layer", decimals: 2, panels };
+        let map = HeatMap { title: "Distance", axis: "layer", panels };
         let figure = map.draw();
         let (width, height, pixels) = read(&figure.to_png().unwrap());
         assert_eq!((width as f64, height as f64), (figure.width * PIXELS, figure.height * PIXELS));
@@ -156,7 +159,7 @@ mod tests {
     fn many_panels_go_to_further_rows_and_stay_inside() {
         let values = vec![vec![0.1; 12]; 12];
         let panels = ["a", "b", "c", "d", "e"].map(|name| Panel { name, values: &values });
-        let map = HeatMap { title: "t", axis: "layer", decimals: 2, panels: panels.into() };
+        let map = HeatMap { title: "t", axis: "layer", panels: panels.into() };
         let figure = map.draw();
         assert_eq!(map.grid(), (3, 2));
         assert_eq!(map.corner(3).0, map.corner(0).0);
@@ -173,8 +176,8 @@ mod tests {
     fn nothing_and_no_numbers_can_be_drawn() {
         for values in [vec![vec![f64::NAN]], vec![vec![0.0]], Vec::new()] {
             let panels = vec![Panel { name: "odd", values: &values }];
-            HeatMap { title: "t", axis: "layer", decimals: 2, panels }.draw().to_png().unwrap();
+            HeatMap { title: "t", axis: "layer", panels }.draw().to_png().unwrap();
         }
-        HeatMap { title: "t", axis: "layer", decimals: 2, panels: Vec::new() }.draw().to_png().unwrap();
+        HeatMap { title: "t", axis: "layer", panels: Vec::new() }.draw().to_png().unwrap();
     }
 }

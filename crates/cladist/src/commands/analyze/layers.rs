@@ -206,7 +206,7 @@ fn figures(bundles: &[Studied]) -> [(&'static str, Figure); 3] {
             .iter()
             .map(|bundle| Panel { name: &bundle.name, values: values(&bundle.study) })
             .collect();
-        HeatMap { title, axis: "layer", decimals: 2, panels }.draw()
+        HeatMap { title, axis: "layer", panels }.draw()
     };
     let entropy = Lines {
         name: "entropy of attention (nats)",
