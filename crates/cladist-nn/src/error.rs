@@ -67,6 +67,9 @@ pub enum Error {
         /// What to do.
         hint: &'static str,
     },
+    /// A study of no documents.
+    #[error("there is no document to look at")]
+    NothingToStudy,
     /// A checkpoint is of a run with other settings or documents.
     #[error(
         "the checkpoint `{}` is of a run with other settings or documents\n\

@@ -1,8 +1,9 @@
 //! Transformer encoders, hierarchy-aware heads and the training loop.
 //!
 //! documents → [`tokens`] → [`encoder`] → [`heads`] → scores; [`model`] joins them into a classifier, [`train`]
-//! fits it.
+//! fits it; [`analysis`] looks inside.
 
+pub mod analysis;
 pub mod blocks;
 pub mod device;
 pub mod encoder;

@@ -16,9 +16,9 @@ use crate::source::EncoderSource;
 use crate::tokens::{Pool, Sequence, TokenBatch, Tokenizer, TokensConfig, sorted_by_tokens};
 
 /// Tokens of a batch when nothing is learnt: enough to keep all cores busy, little enough for the caches.
-const BUDGET: usize = 4096;
+pub(crate) const BUDGET: usize = 4096;
 /// Documents tokenised at once.
-const CHUNK: usize = 2048;
+pub(crate) const CHUNK: usize = 2048;
 /// The file of the head's parameters.
 const HEAD: &str = "head.safetensors";
 

@@ -7,6 +7,7 @@ pub mod corpora;
 pub mod decode;
 pub mod demo;
 pub mod error;
+pub mod figure;
 pub mod heads;
 pub mod html;
 pub mod inputs;
@@ -58,6 +59,7 @@ pub fn run(cli: Cli, session: &Session) -> anyhow::Result<()> {
         Command::Evaluate(args) => commands::evaluate::run(&args, session),
         Command::Predict(args) => commands::predict::run(&args, session),
         Command::Compare(args) => commands::compare::run(&args, session),
+        Command::Analyze(command) => commands::analyze::run(&command, session),
         Command::Data(command) => commands::data::run(&command, session),
         Command::Taxonomy(command) => commands::taxonomy::run(&command, session),
         Command::Demo(args) => commands::demo::run(&args, session),

@@ -31,6 +31,8 @@ pub struct Model {
     pub config: RunConfig,
     /// Normalisation, classifier and calibration.
     pub pipeline: Pipeline,
+    /// The classifier once more if it is a network, to look inside.
+    pub network: Option<Arc<NeuralModel>>,
     /// The thresholds that were fitted on dev, or those of the settings.
     pub thresholds: Thresholds,
     /// Label counts of its training documents.
@@ -90,15 +92,17 @@ fn load(folder: &Path, device: &str) -> anyhow::Result<Model> {
     let calibration: Calibration = json(&folder.join("calibration.json"))?;
     let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
     let training: Training = json(&folder.join("training.json"))?;
+    let mut network = None;
     let model: Arc<dyn Classifier> = match &config.recipe {
         Recipe::Linear(_) => Arc::new(LinearModel::load(folder, taxonomy)?),
         Recipe::Neural(recipe) => {
             let device = device::parse(device)?;
-            Arc::new(NeuralModel::load(folder, recipe.design(), taxonomy, &counts, &device)?)
+            let model = NeuralModel::load(folder, recipe.design(), taxonomy, &counts, &device)?;
+            Arc::clone(network.insert(Arc::new(model))) as _
         }
     };
     let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.common.data.normalise) };
-    Ok(Model { config, pipeline, thresholds, counts, training })
+    Ok(Model { config, pipeline, network, thresholds, counts, training })
 }
 
 fn json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {

@@ -1,11 +1,13 @@
 //! The command line as typed. Commands turn it into checked configuration.
 
+mod analyze;
 mod corpus;
 mod data;
 mod neural;
 mod taxonomy;
 mod tune;
 
+pub use analyze::{AnalyzeCommand, AnalyzeLayersArgs};
 pub use corpus::{BadLineArgs, CorpusArgs, DecodeArgs, FieldArgs, PathsArg};
 pub use data::{DataCheckArgs, DataCommand, DataConvertArgs, DataSplitArgs, DataStatsArgs};
 pub use neural::NeuralArgs;
@@ -59,6 +61,9 @@ pub enum Command {
     Predict(PredictArgs),
     /// Test whether two runs differ on the same documents
     Compare(CompareArgs),
+    /// Look inside models
+    #[command(subcommand)]
+    Analyze(AnalyzeCommand),
     /// Look at, check, split and convert corpora
     #[command(subcommand)]
     Data(DataCommand),

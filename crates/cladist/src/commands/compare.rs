@@ -68,7 +68,8 @@ pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn same_documents(a: &Split, b: &Split) -> anyhow::Result<()> {
+/// Refuses to go on if two splits hold different documents.
+pub(super) fn same_documents(a: &Split, b: &Split) -> anyhow::Result<()> {
     let ids = |split: &Split| split.documents.iter().map(|document| document.id.clone()).collect::<Vec<_>>();
     if ids(a) != ids(b) {
         bail!(ConfigError::Missing(

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod analyze;
 pub mod compare;
 pub mod completions;
 pub mod data;

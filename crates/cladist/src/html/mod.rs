@@ -238,6 +238,6 @@ fn labels(page: &mut String, labels: &[LabelRow]) {
 }
 
 /// Text that is safe between tags.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,6 +1,8 @@
 //! The command line as scripts see it: arguments in, standard output, standard error, files and exit code out.
 
 #[cfg(test)]
+mod analyze;
+#[cfg(test)]
 mod bad_corpora;
 #[cfg(test)]
 mod damage;

@@ -121,7 +121,7 @@ fn train(
             .warn("no weight is left after pruning: the model knows nothing\nhint: lower `linear.prune`");
     }
     Ok(Trained {
-        model: Model { config: config.clone(), pipeline, thresholds, counts, training },
+        model: Model { config: config.clone(), pipeline, network: None, thresholds, counts, training },
         classifier,
         dev_value,
     })

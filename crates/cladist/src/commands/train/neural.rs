@@ -125,7 +125,8 @@ pub(super) fn run(
     let mut pipeline = Pipeline::new(Arc::clone(&classifier) as _, normalise);
     let (thresholds, _) = choose(&mut pipeline, &config.common, dev, session)?;
     let training = Training { splits: vec![SplitName::Train], features: false };
-    let model = Model { config: config.clone(), pipeline, thresholds, counts, training };
+    let network = Some(Arc::clone(&classifier));
+    let model = Model { config: config.clone(), pipeline, network, thresholds, counts, training };
     let evaluation = report_on_dev(&model, &loaded, out, &out.join("reports"), session)?;
     let summary = finish(out, &model, &classifier, &outcome, &card, &loaded, evaluation.as_ref())?;
     place.done();

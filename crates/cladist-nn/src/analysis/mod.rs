@@ -1,0 +1,4 @@
+//! Looking inside trained models.
+
+pub mod divergence;
+pub mod layers;

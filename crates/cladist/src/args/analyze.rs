@@ -1,0 +1,42 @@
+//! `cladist analyze`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{BadLineArgs, CorpusArgs};
+
+/// `cladist analyze …`.
+#[derive(Debug, Subcommand)]
+pub enum AnalyzeCommand {
+    /// How an encoder uses its layers: distances of `[CLS]` vectors, divergence and entropy of attention
+    Layers(AnalyzeLayersArgs),
+}
+
+/// `cladist analyze layers`.
+#[derive(Debug, Args)]
+#[command(override_usage = "cladist analyze layers --bundle <RUN> [--bundle <RUN> …] [OPTIONS]")]
+pub struct AnalyzeLayersArgs {
+    /// Run folder or bundle; several are shown side by side
+    #[arg(long = "bundle", value_name = "RUN", required = true)]
+    pub bundles: Vec<PathBuf>,
+    /// The corpus; a run folder remembers its own.
+    #[command(flatten)]
+    pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
+    /// Which split [default: dev, or test if the corpus has no dev]
+    #[arg(long, value_name = "NAME")]
+    pub split: Option<String>,
+    /// Only the first documents of the split
+    #[arg(long, value_name = "N")]
+    pub limit: Option<NonZeroUsize>,
+    /// Folder for the figures and layers.json [default: `analysis` in the first run folder; for a bundle, here]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

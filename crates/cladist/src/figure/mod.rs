@@ -1,0 +1,161 @@
+//! Figures as a list of shapes, drawn twice: as SVG, and as PNG with a built-in font (`docs/adr/0008`).
+
+mod chart;
+mod colour;
+mod heat_map;
+mod raster;
+mod svg;
+
+use std::path::Path;
+
+use cladist_core::bundle::write_atomically;
+
+pub use chart::{Chart, Lines};
+pub use colour::Colour;
+pub use heat_map::{HeatMap, Panel};
+
+/// Space around everything.
+const MARGIN: f64 = 16.0;
+
+/// A picture; lengths are pixels of the SVG, with the origin at the top left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    title: String,
+    width: f64,
+    height: f64,
+    shapes: Vec<Shape>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Shape {
+    Rectangle { x: f64, y: f64, width: f64, height: f64, fill: Colour },
+    Line { from: (f64, f64), to: (f64, f64), width: f64, colour: Colour },
+    Text { x: f64, y: f64, text: String, size: Size, anchor: Anchor, colour: Colour },
+}
+
+/// Sizes of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Normal,
+    Title,
+}
+
+impl Size {
+    /// Width of a character of the built-in font, which is wider than most fonts of a browser.
+    fn advance(self) -> f64 {
+        match self {
+            Self::Normal => 8.0,
+            Self::Title => 12.0,
+        }
+    }
+
+    /// Room that a text needs at most.
+    fn width(self, text: &str) -> f64 {
+        self.advance() * text.chars().count() as f64
+    }
+}
+
+/// Which part of a text is at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Figure {
+    /// Where the content below the title begins.
+    const TOP: f64 = MARGIN + 32.0;
+
+    /// An empty figure with a title, at least as wide as it.
+    fn new(title: &str, width: f64, height: f64) -> Self {
+        let width = width.max(Size::Title.width(title) + 2.0 * MARGIN).ceil();
+        let mut figure = Self { title: title.to_owned(), width, height: height.ceil(), shapes: Vec::new() };
+        figure.rectangle((0.0, 0.0), (width, height.ceil()), Colour::PAPER);
+        figure.text((MARGIN, MARGIN + 12.0), title, Size::Title, Anchor::Start, Colour::INK);
+        figure
+    }
+
+    fn rectangle(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: Colour) {
+        self.shapes.push(Shape::Rectangle { x, y, width, height, fill });
+    }
+
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), width: f64, colour: Colour) {
+        self.shapes.push(Shape::Line { from, to, width, colour });
+    }
+
+    /// A text whose baseline is at the place.
+    fn text(&mut self, (x, y): (f64, f64), text: &str, size: Size, anchor: Anchor, colour: Colour) {
+        self.shapes.push(Shape::Text { x, y, text: text.to_owned(), size, anchor, colour });
+    }
+
+    /// A note in the usual size.
+    fn label(&mut self, place: (f64, f64), text: &str, anchor: Anchor) {
+        self.text(place, text, Size::Normal, anchor, Colour::SOFT);
+    }
+
+    /// As an SVG document that needs nothing else.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        svg::draw(self)
+    }
+
+    /// As a PNG of twice the size in pixels.
+    pub fn to_png(&self) -> Result<Vec<u8>, png::EncodingError> {
+        raster::draw(self)
+    }
+
+    /// Writes `NAME.svg` and `NAME.png` into a folder.
+    pub fn save(&self, folder: &Path, name: &str) -> anyhow::Result<()> {
+        write_atomically(&folder.join(format!("{name}.svg")), self.to_svg().as_bytes())?;
+        write_atomically(&folder.join(format!("{name}.png")), &self.to_png()?)?;
+        Ok(())
+    }
+}
+
+/// A name that is not too long for a figure: what is left out is in its middle.
+fn shortened(name: &str) -> String {
+    const LONGEST: usize = 40;
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= LONGEST {
+        return name.to_owned();
+    }
+    let part = |characters: &[char]| characters.iter().collect::<String>();
+    let (head, tail) = (LONGEST / 2 - 2, LONGEST / 2 - 1);
+    format!("{}...{}", part(&characters[..head]), part(&characters[characters.len() - tail..]))
+}
+
+/// A number in at most five characters.
+fn number(value: f64, decimals: usize) -> String {
+    let decimals = match value.abs() {
+        large if large >= 99.95 => 0,
+        medium if medium >= 9.995 => decimals.min(1),
+        _ => decimals,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(shortened("flat"), "flat");
+        let name = "a-rather-long-name-of-a-run-with-many-settings-in-it";
+        assert_eq!(shortened(name), "a-rather-long-name...many-settings-in-it");
+        assert_eq!(shortened(name).chars().count(), 40);
+    }
+
+    #[test]
+    fn numbers_fit_into_five_characters() {
+        let written = [0.0, 0.254, 9.994, 9.996, 27.63, 99.96, 1234.5].map(|value| number(value, 2));
+        assert_eq!(written, ["0.00", "0.25", "9.99", "10.0", "27.6", "100", "1234"]);
+    }
+
+    #[test]
+    fn a_figure_is_as_wide_as_its_title() {
+        let figure = Figure::new("a title of some length", 10.0, 50.0);
+        assert_eq!(figure.width, 22.0 * 12.0 + 2.0 * MARGIN);
+    }
+}
