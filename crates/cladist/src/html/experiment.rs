@@ -222,3 +222,38 @@ fn runs(page: &mut String, row: &Row, results: &Results) {
     }
     page.push_str("</table></details>");
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_page_shows_means_runs_and_what_differs() {
+        let run = |seed: u64, value: f64| {
+            json!({"folder": format!("<v>/as-given/seed-{seed}"), "settings": {}, "seed": seed, "seconds": 1.0,
+                   "best": {"monitor": "loss", "step": 3, "value": 0.25}, "metrics": {"micro-f1": value},
+                   "levels": 1, "documents": 4, "model": "m"})
+        };
+        let test = json!({"metric": "micro-f1", "a": 0.5, "b": 0.75, "difference": 0.25, "ci_low": 0.1,
+                          "ci_high": 0.4, "p_value": 0.01});
+        let results: Results = serde_json::from_value(json!({
+            "experiment": "x", "description": "a < b", "finished": false, "n_done": 2, "n_runs": 3, "corpus": ["c"],
+            "measure": "F1", "split": "test", "documents": 4, "seeds": [1, 2], "baseline": "flat",
+            "significance": "* differs", "columns": [{"label": "micro", "metric": "micro-f1"}],
+            "variants": [{"name": "<v>", "definition": {}, "chosen": {"rate": "0.1"}, "settings": "head = 1",
+                "values": {"micro-f1": {"mean": 0.75, "std": 0.05}}, "seconds": {"mean": 1.0, "std": 0.0},
+                "tests": {"metrics": [test], "seeds": [1, 2], "models": [], "documents": 4, "resamples": 10},
+                "runs": [run(1, 0.7), run(2, 0.8)], "grid": [run(1, 0.7)]}],
+        }))
+        .unwrap();
+        let page = experiment(&results);
+        assert!(page.contains("75.0 ± 5.0*") && page.contains("2 of 3 runs") && page.contains("rate 0.1"));
+        assert!(page.contains("a &lt; b") && !page.contains("<v>") && !page.contains("NaN"));
+        assert_eq!(page.matches("seed-2/reports/test.html").count(), 1);
+        assert_eq!(page.matches("<circle").count(), 4, "a mean, two runs and the legend");
+        let empty = Results { variants: Vec::new(), ..results };
+        assert!(!experiment(&empty).contains("<svg"));
+    }
+}

@@ -36,7 +36,10 @@ pub fn run(args: &ExperimentArgs, session: &Session) -> anyhow::Result<()> {
     let Some(out) = &args.train.out else {
         bail!(ConfigError::Missing("no folder given\nhint: pass `--out DIR`".to_owned()))
     };
-    plan.claim(out, args.train.overwrite)?;
+    if args.train.overwrite {
+        Plan::clear(out)?;
+    }
+    plan.check_place(out)?;
     let results = match all(&plan, out, session) {
         Err(error) if is_cancelled(&error) => {
             return Err(anyhow::Error::from(Error::Cancelled)
@@ -62,6 +65,7 @@ fn all(plan: &Plan, out: &Path, session: &Session) -> anyhow::Result<Results> {
         std::fs::read(out.join(RESULTS)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let mut runner = Runner::new(plan, out, session);
     runner.prepare()?;
+    plan.keep(out)?;
     let mut done: Vec<VariantRuns> = Vec::new();
     for planned in &plan.variants {
         let runs = runner.variant(planned)?;

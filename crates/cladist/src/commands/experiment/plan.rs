@@ -71,6 +71,17 @@ struct Stored {
     settings: BTreeMap<String, String>,
 }
 
+impl Stored {
+    fn read(out: &Path) -> anyhow::Result<Option<Self>> {
+        let path = out.join(PLAN);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        Ok(Some(serde_json::from_slice(&bytes).with_context(|| format!("cannot use `{}`", path.display()))?))
+    }
+}
+
 impl Plan {
     /// Resolves all settings, so that every fault in them shows at once.
     pub(super) fn new(name: &str, args: &ExperimentArgs) -> anyhow::Result<Self> {
@@ -139,35 +150,41 @@ impl Plan {
         files.map(|path| path.display().to_string()).collect()
     }
 
-    /// Takes a folder: new, empty, or one that the same experiment with the same settings is in already.
-    pub(super) fn claim(&self, out: &Path, overwrite: bool) -> anyhow::Result<()> {
-        let path = out.join(PLAN);
-        if overwrite && path.exists() {
-            std::fs::remove_dir_all(out).map_err(Error::io("remove", out))?;
+    /// Refuses a folder that is not new, empty, or of the same experiment with the same settings.
+    pub(super) fn check_place(&self, out: &Path) -> anyhow::Result<()> {
+        if let Some(known) = Stored::read(out)? {
+            return self.check_known(&known, out);
         }
-        let mut stored = Stored {
-            experiment: self.experiment.name.to_owned(),
-            corpus: self.corpus.clone(),
-            settings: BTreeMap::new(),
-        };
-        if path.exists() {
-            let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
-            let known: Stored = serde_json::from_slice(&bytes)
-                .with_context(|| format!("cannot use `{}`", path.display()))?;
-            self.check_known(&known, out)?;
-            stored.settings = known.settings;
-        } else if out.exists() && !out.read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
+        if out.exists() && !out.read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
             bail!(ConfigError::Missing(format!(
                 "`{}` already exists and is no folder of an experiment\nhint: choose another place",
                 out.display()
             )));
         }
+        Ok(())
+    }
+
+    /// Removes an earlier experiment, whatever its settings.
+    pub(super) fn clear(out: &Path) -> anyhow::Result<()> {
+        if out.join(PLAN).exists() {
+            std::fs::remove_dir_all(out).map_err(Error::io("remove", out))?;
+        }
+        Ok(())
+    }
+
+    /// Remembers the settings in a folder that passed the check.
+    pub(super) fn keep(&self, out: &Path) -> anyhow::Result<()> {
+        let mut stored = Stored {
+            experiment: self.experiment.name.to_owned(),
+            corpus: self.corpus.clone(),
+            settings: Stored::read(out)?.map(|known| known.settings).unwrap_or_default(),
+        };
         for combination in self.variants.iter().flat_map(|planned| &planned.combinations) {
             let text = toml::to_string(&combination.config.clone().with_seed(0))?;
             stored.settings.insert(combination.folder.clone(), text);
         }
         std::fs::create_dir_all(out).map_err(Error::io("create", out))?;
-        write_atomically(&path, &serde_json::to_vec_pretty(&stored)?)?;
+        write_atomically(&out.join(PLAN), &serde_json::to_vec_pretty(&stored)?)?;
         Ok(())
     }
 

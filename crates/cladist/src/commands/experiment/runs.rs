@@ -58,9 +58,9 @@ pub(super) struct VariantRuns {
 
 /// Makes runs, one after the other.
 pub(super) struct Runner<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) out: &'a Path,
-    pub(super) session: &'a Session,
+    plan: &'a Plan,
+    out: &'a Path,
+    session: &'a Session,
     /// Runs so far, done before ones included.
     n: usize,
     /// Seconds of those that ended with a model.
@@ -90,8 +90,7 @@ impl<'a> Runner<'a> {
                 }
                 let form = form(&combination.config);
                 if !rehearsed.contains(&form) {
-                    let rejects = self.out.join("rejects.jsonl");
-                    train::rehearse(&plan.args, &combination.config, &rejects, self.session)
+                    train::rehearse(&plan.args, &combination.config, self.session)
                         .with_context(|| format!("variant `{}` cannot be trained", planned.variant.name))?;
                     rehearsed.push(form);
                 }

@@ -15,6 +15,7 @@ use cladist_core::calibrate::fit_thresholds;
 use cladist_core::corpus::{self, Corpus, CorpusSource, DataReport, Split, SplitName};
 use cladist_core::decode::Thresholds;
 use cladist_core::pipeline::Pipeline;
+use cladist_core::readers::{BadLine, BadLines};
 use cladist_core::{Error, Request};
 use serde::{Deserialize, Serialize};
 
@@ -121,12 +122,17 @@ pub fn with_settings(
 }
 
 /// Goes through everything that comes before training, so that a corpus, an encoder and a head that do not fit are
-/// found out without it.
-pub fn rehearse(args: &TrainArgs, config: &RunConfig, rejects: &Path, session: &Session) -> anyhow::Result<()> {
-    let loaded = read(args, config, None, rejects, session)?;
+/// found out without it. Writes nothing.
+pub fn rehearse(args: &TrainArgs, config: &RunConfig, session: &Session) -> anyhow::Result<()> {
+    let mut ignore = |_: BadLine| Ok(());
+    let mut bad_lines =
+        if args.bad_lines.skip_bad { BadLines::Skip(&mut ignore) } else { BadLines::Stop };
+    let source = corpus_of(args, None)?;
+    let (corpus, _) = corpus::load(&source, &config.common.data, &mut bad_lines, &session.job())?;
+    session.bars.clear();
     match &config.recipe {
         Recipe::Linear(_) => Ok(()),
-        Recipe::Neural(recipe) => neural::rehearse(config, recipe, &loaded, session),
+        Recipe::Neural(recipe) => neural::rehearse(config, recipe, &corpus, session),
     }
 }
 
@@ -172,19 +178,6 @@ struct Loaded {
     rejected: u64,
 }
 
-/// Reads the corpus that the flags name, or else `known`, and tells what was read.
-fn load(
-    args: &TrainArgs,
-    config: &RunConfig,
-    known: Option<CorpusSource>,
-    rejects: &Path,
-    session: &Session,
-) -> anyhow::Result<Loaded> {
-    let loaded = read(args, config, known, rejects, session)?;
-    session.output.note(&loaded.data);
-    Ok(loaded)
-}
-
 /// The corpus that the flags name, or else `known`, with whole paths.
 pub fn corpus_of(args: &TrainArgs, known: Option<CorpusSource>) -> anyhow::Result<CorpusSource> {
     let source = absolute(source(&args.corpus, known)?)?;
@@ -194,7 +187,8 @@ pub fn corpus_of(args: &TrainArgs, known: Option<CorpusSource>) -> anyhow::Resul
     Ok(source)
 }
 
-fn read(
+/// Reads that corpus.
+fn load(
     args: &TrainArgs,
     config: &RunConfig,
     known: Option<CorpusSource>,
@@ -207,6 +201,7 @@ fn read(
         corpus::load(&source, &config.common.data, bad, &session.job())
     })?;
     session.bars.clear();
+    session.output.note(&data);
     Ok(Loaded { source, corpus, data, rejected: rejects.len() as u64 })
 }
 

@@ -41,7 +41,7 @@ pub(super) fn run(
     let place = Place::take(out, args.overwrite)?;
     let loaded = load(args, config, known, &out.join("rejects.jsonl"), session)?;
     let Corpus { taxonomy, train: _, dev, test: _ } = &loaded.corpus;
-    let examples = examples(config, &loaded)?;
+    let examples = examples(config, &loaded.corpus)?;
     let dev = dev.as_ref().filter(|dev| !dev.documents.is_empty());
     let card = data_card(&loaded)?;
     write_atomically(&out.join("config.toml"), toml::to_string(config)?.as_bytes())?;
@@ -114,13 +114,13 @@ pub(super) fn run(
 pub(super) fn rehearse(
     config: &RunConfig,
     recipe: &NeuralRecipe,
-    loaded: &Loaded,
+    corpus: &Corpus,
     session: &Session,
 ) -> anyhow::Result<()> {
     let source = encoder(config, recipe)?;
     let device = device::parse(&session.device)?;
-    let examples = examples(config, loaded)?;
-    let taxonomy = &loaded.corpus.taxonomy;
+    let examples = examples(config, corpus)?;
+    let taxonomy = &corpus.taxonomy;
     let counts = LabelCounts::of(&examples.gold, taxonomy.n_labels());
     let documents = normalised(examples, config.common.data.normalise);
     let (design, seed) = (recipe.design(), recipe.train.seed);
@@ -145,8 +145,8 @@ fn encoder(config: &RunConfig, recipe: &NeuralRecipe) -> anyhow::Result<EncoderS
 }
 
 /// The training documents, which must have text.
-fn examples<'a>(config: &RunConfig, loaded: &'a Loaded) -> anyhow::Result<&'a Split> {
-    let examples = loaded.corpus.train.as_ref().context("the corpus has no train split")?;
+fn examples<'a>(config: &RunConfig, corpus: &'a Corpus) -> anyhow::Result<&'a Split> {
+    let examples = corpus.train.as_ref().context("the corpus has no train split")?;
     if examples.documents.iter().any(|document| document.features.is_some()) {
         bail!(ConfigError::Missing(format!(
             "the head `{}` reads text, but the corpus has features only",
