@@ -1,6 +1,6 @@
 //! GELU in its exact form, x·Φ(x), over slices.
 
-use crate::math::normal;
+use crate::math::{density, distribution};
 use crate::simd::{Kernel, Simd, dispatch};
 
 /// `y = gelu(x)`.
@@ -24,16 +24,12 @@ impl Kernel for Forward<'_> {
             // SAFETY: both chunks hold a register.
             unsafe {
                 let v = S::load(x.as_ptr());
-                let (cdf, _) = normal::<S>(v);
-                S::store(y.as_mut_ptr(), S::mul(v, cdf));
+                S::store(y.as_mut_ptr(), S::mul(v, distribution::<S>(v)));
             }
         }
         for (&x, y) in x.remainder().iter().zip(y.into_remainder()) {
             // SAFETY: a register filled with one value.
-            *y = unsafe {
-                let (cdf, _) = normal::<S>(S::splat(x));
-                x * S::sum(cdf) / S::LANES as f32
-            };
+            *y = unsafe { x * S::sum(distribution::<S>(S::splat(x))) / S::LANES as f32 };
         }
     }
 }
@@ -60,9 +56,9 @@ impl Kernel for Backward<'_> {
             unsafe {
                 let x = self.x.as_mut_ptr().add(i);
                 let v = S::load(x);
-                let (cdf, density) = normal::<S>(v);
+                let cdf = distribution::<S>(v);
                 S::store(x, S::mul(v, cdf));
-                let slope = S::fma(v, density, cdf);
+                let slope = S::fma(v, density::<S>(v), cdf);
                 let d = self.d.as_mut_ptr().add(i);
                 S::store(d, S::mul(S::load(d), slope));
             }
@@ -71,8 +67,8 @@ impl Kernel for Backward<'_> {
             let x = self.x[i];
             // SAFETY: registers filled with one value.
             let (cdf, density) = unsafe {
-                let (cdf, density) = normal::<S>(S::splat(x));
-                (S::sum(cdf) / lanes as f32, S::sum(density) / lanes as f32)
+                let v = S::splat(x);
+                (S::sum(distribution::<S>(v)) / lanes as f32, S::sum(density::<S>(v)) / lanes as f32)
             };
             self.x[i] = x * cdf;
             self.d[i] *= cdf + x * density;

@@ -97,6 +97,17 @@ impl Encoded {
         states.select(0, rows)
     }
 
+    /// The mean of each sequence's token states at a layer: `[sequences, hidden]`.
+    ///
+    /// # Panics
+    /// If the layer was not asked for.
+    #[must_use]
+    pub fn mean(&self, layer: usize) -> Tensor<2> {
+        let states = self.packed(layer);
+        // A product over all tokens of the batch costs less than a padded copy of them.
+        self.packing.averages(&states.device()).matmul(states)
+    }
+
     /// Token states of a layer in a padded rectangle `[sequences, longest, hidden]`, and the mask
     /// `[sequences, longest]`: 1 at tokens, 0 at padding. Padding holds zeros.
     ///

@@ -63,6 +63,17 @@ impl Packing {
         integers(self.offsets[..self.n_sequences()].iter().copied(), device)
     }
 
+    /// What makes means of packed rows: 1/length at a sequence's tokens, 0 elsewhere, `[sequences, tokens]`.
+    pub(crate) fn averages(&self, device: &Device) -> Tensor<2> {
+        let (n_sequences, n_tokens) = (self.n_sequences(), self.n_tokens());
+        let mut cells = vec![0.0f32; n_sequences * n_tokens];
+        for sequence in 0..n_sequences {
+            let span = self.offsets[sequence]..self.offsets[sequence + 1];
+            cells[sequence * n_tokens..][span].fill(1.0 / self.length(sequence) as f32);
+        }
+        Tensor::from_data(TensorData::new(cells, [n_sequences, n_tokens]), device)
+    }
+
     /// 1 at tokens, 0 at padding: `[sequences, longest]`.
     pub(crate) fn mask(&self, device: &Device) -> Tensor<2> {
         self.by_cell(1.0, 0.0, device)

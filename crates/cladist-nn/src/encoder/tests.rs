@@ -263,3 +263,15 @@ fn the_states_of_a_sequence_do_not_depend_on_its_batch() {
         }
     }
 }
+
+#[test]
+fn the_mean_of_packed_tokens_is_that_of_the_padded_rectangle() {
+    let encoder = encoder(config(32, 4));
+    for lengths in SHAPES {
+        let encoded = encoder.encode(&batch(lengths), &[2].into_iter().collect(), Mode::Inference(None));
+        let (tokens, mask) = encoded.tokens(2);
+        let [n, _, hidden] = tokens.dims();
+        let padded = tokens.sum_dim(1).reshape([n, hidden]) / mask.sum_dim(1);
+        assert!(apart(&to_vec(encoded.mean(2)), &to_vec(padded)) < 1e-6, "{lengths:?}");
+    }
+}

@@ -1,8 +1,9 @@
 //! Multi-label BERT: one linear output per label on the document vector, blind to the hierarchy.
 //!
-//! h = tanh(W_p·`[CLS]` + b_p) of the last layer, or `[CLS]` itself; p = σ(W·drop(h) + b), trained with binary
+//! h = `[CLS]` of the last layer, or tanh(W_p·`[CLS]` + b_p); p = σ(W·drop(h) + b), trained with binary
 //! cross-entropy, or softmax with cross-entropy when each document has one label. The baseline of every paper on
-//! the subject; the choice between the pooled and the raw vector is rarely stated, pooled is the default here.
+//! the subject. The choice between the pooled and the raw vector is rarely stated; the raw one is the default here, since
+//! sentence encoders come with a pooler that nobody trained.
 
 use std::ops::RangeInclusive;
 
@@ -26,11 +27,11 @@ pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-lab
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pool {
-    /// The encoder's pooler on `[CLS]`.
-    #[default]
-    Pooled,
     /// `[CLS]` of the last layer.
+    #[default]
     Cls,
+    /// The encoder's pooler on `[CLS]`, which not every encoder has learnt to use.
+    Pooled,
     /// The mean of all tokens of the last layer.
     Mean,
 }
@@ -39,7 +40,7 @@ pub enum Pool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlatConfig {
-    /// The document vector: `pooled`, `cls` or `mean`.
+    /// The document vector: `cls`, `pooled` or `mean`.
     pub pool: Pool,
     /// Dropout on the document vector.
     pub dropout: f64,
@@ -101,11 +102,7 @@ impl Flat {
         let vector = match self.pool {
             Pool::Pooled => documents.pooled().unwrap_or_else(|| documents.cls(self.layer)),
             Pool::Cls => documents.cls(self.layer),
-            Pool::Mean => {
-                let (states, mask) = documents.tokens(self.layer);
-                let [n, _, hidden] = states.dims();
-                states.sum_dim(1).reshape([n, hidden]) / mask.sum_dim(1)
-            }
+            Pool::Mean => documents.mean(self.layer),
         };
         self.output.forward(dropout(vector, self.dropout, seed.map(|seed| place(seed, DROPOUT))))
     }

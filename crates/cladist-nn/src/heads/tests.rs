@@ -42,7 +42,7 @@ fn designs() -> Vec<(String, Design)> {
         designs.push((format!("layer-guided {name}"), design(head, Task::MultiLabel)));
     }
     let flat = |pool, task| design(AnyHeadConfig::Flat(FlatConfig { pool, ..FlatConfig::default() }), task);
-    designs.push(("flat on cls".to_owned(), flat(Pool::Cls, Task::MultiLabel)));
+    designs.push(("flat on pooled".to_owned(), flat(Pool::Pooled, Task::MultiLabel)));
     designs.push(("flat on mean".to_owned(), flat(Pool::Mean, Task::MultiLabel)));
     designs.push(("flat softmax".to_owned(), flat(Pool::Pooled, Task::MultiClass)));
     for task in [Task::MultiLabel, Task::MultiClass] {

@@ -37,6 +37,10 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     if neural && args.encoder.is_none() {
         // A new encoder has everything to learn: higher rates and more passes than a pretrained one.
         set.extend(DEMO_NEURAL.map(str::to_owned));
+        if args.head == "flat" {
+            // Words count before their order does: the mean of tokens learns from the first step on.
+            set.push("flat.pool=mean".to_owned());
+        }
     }
     let train_args = TrainArgs {
         corpus: CorpusArgs { corpus: Some(corpus.clone()), ..CorpusArgs::default() },

@@ -21,6 +21,8 @@ mod help;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
+mod layer_guided;
+#[cfg(test)]
 mod neural;
 #[cfg(test)]
 mod reproducibility;
