@@ -73,7 +73,7 @@ fn table(page: &mut String, results: &Results) {
 fn picture(page: &mut String, results: &Results) {
     const HEIGHT: f64 = 220.0;
     let runs = results.variants.iter().flat_map(Row::finished);
-    let values = runs.flat_map(|run| results.columns.iter().filter_map(|column| run.metrics.get(&column.metric)));
+    let values = runs.flat_map(|run| results.columns.iter().filter_map(move |column| run.metrics.get(&column.metric)));
     let ends = results.variants.iter().flat_map(|row| row.values.values());
     let ends = ends.flat_map(|value| [value.mean - value.std, value.mean + value.std]);
     let all: Vec<f64> = values.copied().chain(ends).filter(|value| value.is_finite()).collect();

@@ -90,8 +90,8 @@ impl Row {
     /// Whether a metric differs from the baseline's by more than chance.
     #[must_use]
     pub fn differs(&self, metric: &str) -> bool {
-        let tests = self.tests.iter().flat_map(|tests| &tests.metrics);
-        tests.into_iter().any(|test| test.metric == metric && test.p_value < SIGNIFICANT)
+        let mut tests = self.tests.iter().flat_map(|tests| &tests.metrics);
+        tests.any(|test| test.metric == metric && test.p_value < SIGNIFICANT)
     }
 
     /// What was chosen, in words.
@@ -117,7 +117,7 @@ impl Results {
             .iter()
             .flat_map(|column| {
                 let last = if column.metric.contains("<n>") { levels } else { 1 };
-                (1..=last).map(|n| Shown {
+                (1..=last).map(move |n| Shown {
                     label: column.label.replace("<n>", &n.to_string()),
                     metric: column.metric.replace("<n>", &n.to_string()),
                 })
