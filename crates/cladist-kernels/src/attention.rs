@@ -83,6 +83,7 @@ struct Scratch {
     keys: Packed,
     values: Packed,
     other: Packed,
+    rows: Packed,
     scores: Vec<f32>,
     slopes: Vec<f32>,
     factors: Vec<f32>,
@@ -203,7 +204,18 @@ pub fn backward(
             if length == 0 {
                 return;
             }
-            let Scratch { keys, values, other, scores, slopes, factors, out: dq, d_keys, d_values } = scratch;
+            let Scratch {
+                keys,
+                values,
+                other,
+                rows: packed,
+                scores,
+                slopes,
+                factors,
+                out: dq,
+                d_keys,
+                d_values,
+            } = scratch;
             let first = &qkv[range.start * stride + head * width..];
             let column = range.start * hidden + head * width;
             keys.pack_transposed(&first[hidden..], width, length, stride);
@@ -212,7 +224,6 @@ pub fn backward(
             values.pad_columns();
             let mut keys_down = std::mem::take(other);
             keys_down.pack(&first[hidden..], length, width, stride);
-            let mut packed = Packed::default();
             for (buffer, len) in
                 [(&mut *scores, BLOCK * columns), (slopes, BLOCK * columns), (dq, BLOCK * width)]
             {
@@ -261,15 +272,7 @@ pub fn backward(
                 product_here(slopes, columns, &keys_down, dq, width, Start::Zero);
                 // SAFETY: rows of this sequence, query columns of this head.
                 unsafe { target.put((range.start + row) * stride + head * width, stride, dq, width) };
-                outer_product_here(
-                    slopes,
-                    (columns, length),
-                    queries,
-                    (stride, width),
-                    rows,
-                    d_keys,
-                    &mut packed,
-                );
+                outer_product_here(slopes, (columns, length), queries, (stride, width), rows, d_keys, packed);
                 outer_product_here(
                     scores,
                     (columns, length),
@@ -277,7 +280,7 @@ pub fn backward(
                     (hidden, width),
                     rows,
                     d_values,
-                    &mut packed,
+                    packed,
                 );
             }
             *other = keys_down;
@@ -319,8 +322,8 @@ impl Kernel for Softmax<'_> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> f32 {
         let Self { row, scale } = self;
-        let shift = highest(row) * scale;
-        // SAFETY: `exponentials` stays inside the row.
+        // SAFETY: both stay inside the row.
+        let shift = unsafe { highest::<S>(row) } * scale;
         let sum = unsafe { exponentials::<S>(row, scale, shift) };
         let inverse = 1.0 / sum;
         row.iter_mut().for_each(|p| *p *= inverse);
@@ -338,21 +341,19 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     parts.iter().sum()
 }
 
-/// The largest value, in parts that the compiler keeps in registers: one by one they would wait for each other.
+/// The largest value of a row.
 #[inline(always)]
-fn highest(row: &[f32]) -> f32 {
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
-    let mut parts = [f32::NEG_INFINITY; 32];
-    let mut chunks = row.chunks_exact(32);
-    for chunk in chunks.by_ref() {
-        parts.iter_mut().zip(chunk).for_each(|(part, &value)| *part = larger(*part, value));
-    }
-    for half in [16, 8, 4, 2, 1] {
-        for i in 0..half {
-            parts[i] = larger(parts[i], parts[i + half]);
+unsafe fn highest<S: Simd>(row: &[f32]) -> f32 {
+    let mut chunks = row.chunks_exact(S::LANES);
+    // SAFETY: every chunk holds a register.
+    let best = unsafe {
+        let mut best = S::splat(f32::NEG_INFINITY);
+        for chunk in chunks.by_ref() {
+            best = S::max(best, S::load(chunk.as_ptr()));
         }
-    }
-    chunks.remainder().iter().copied().fold(parts[0], larger)
+        S::highest(best)
+    };
+    chunks.remainder().iter().copied().fold(best, f32::max)
 }
 
 /// Turns raw scores into probabilities with a known normaliser.

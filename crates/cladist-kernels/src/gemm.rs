@@ -4,136 +4,18 @@
 //! are walked in order and each panel is multiplied with tiles of `ROWS` rows held in registers; when all columns
 //! of the block are done, the caller's epilogue (bias, activation, residual, normalisation) runs on it.
 
+mod pack;
+
 use rayon::prelude::*;
 
+use crate::pool::Buffer;
 use crate::simd::{Kernel, Simd, dispatch};
+
+pub use pack::Packed;
+use pack::copy;
 
 /// Depth of a pass: a panel of this depth stays in the first-level cache.
 const DEPTH: usize = 384;
-
-/// A right-hand side in panels: column group by column group, each `[k][width]`, the last padded with zeros.
-#[derive(Debug, Clone, Default)]
-pub struct Packed {
-    data: Vec<f32>,
-    k: usize,
-    n: usize,
-    width: usize,
-}
-
-impl Packed {
-    /// Rows of the right-hand side.
-    #[must_use]
-    pub fn k(&self) -> usize {
-        self.k
-    }
-
-    /// Columns of the right-hand side.
-    #[must_use]
-    pub fn n(&self) -> usize {
-        self.n
-    }
-
-    /// Counts the zeros of the last panel as columns, so that no tile is partial; the output must be as wide.
-    pub(crate) fn pad_columns(&mut self) -> usize {
-        self.n = self.n.next_multiple_of(self.width);
-        self.n
-    }
-
-    fn reset(&mut self, k: usize, n: usize) {
-        self.width = panel_width();
-        (self.k, self.n) = (k, n);
-        let len = n.div_ceil(self.width) * self.width * k;
-        // Every value is written by the packers, so old contents may stay.
-        self.data.resize(len, 0.0);
-    }
-
-    /// Packs `b[k][n]` with `stride` values from row to row.
-    pub fn pack(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
-        assert!(k == 0 || b.len() >= (k - 1) * stride + n);
-        self.reset(k, n);
-        let width = self.width;
-        for (panel, out) in self.data.chunks_exact_mut((width * k).max(1)).enumerate() {
-            pack_panel(out, b, panel * width, n, stride, width);
-        }
-    }
-
-    /// Like [`Packed::pack`], on all cores.
-    pub fn pack_parallel(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
-        assert!(k == 0 || b.len() >= (k - 1) * stride + n);
-        self.reset(k, n);
-        let width = self.width;
-        self.data.par_chunks_exact_mut((width * k).max(1)).enumerate().for_each(|(panel, out)| {
-            pack_panel(out, b, panel * width, n, stride, width);
-        });
-    }
-
-    /// Packs the transpose of `b[n][k]`, `stride` values from row to row: weights as `[out, in]` for `x·Wᵀ`.
-    pub fn pack_transposed(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
-        assert!(n == 0 || b.len() >= (n - 1) * stride + k);
-        self.reset(k, n);
-        let width = self.width;
-        for (panel, out) in self.data.chunks_exact_mut((width * k).max(1)).enumerate() {
-            pack_panel_transposed(out, b, panel * width, n, k, stride, width);
-        }
-    }
-
-    /// Like [`Packed::pack_transposed`], on all cores.
-    pub fn pack_transposed_parallel(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
-        assert!(n == 0 || b.len() >= (n - 1) * stride + k);
-        self.reset(k, n);
-        let width = self.width;
-        self.data.par_chunks_exact_mut((width * k).max(1)).enumerate().for_each(|(panel, out)| {
-            pack_panel_transposed(out, b, panel * width, n, k, stride, width);
-        });
-    }
-}
-
-fn pack_panel(out: &mut [f32], b: &[f32], first: usize, n: usize, stride: usize, width: usize) {
-    let columns = width.min(n - first);
-    for (row, out) in out.chunks_exact_mut(width).enumerate() {
-        let start = row * stride + first;
-        out[..columns].copy_from_slice(&b[start..start + columns]);
-        out[columns..].fill(0.0);
-    }
-}
-
-fn pack_panel_transposed(
-    out: &mut [f32],
-    b: &[f32],
-    first: usize,
-    n: usize,
-    k: usize,
-    stride: usize,
-    width: usize,
-) {
-    let columns = width.min(n - first);
-    if columns < width {
-        out.fill(0.0);
-    }
-    // Sixteen source values at a time: one cache line read, and the lines written stay in cache.
-    for from in (0..k).step_by(16) {
-        let to = (from + 16).min(k);
-        for column in 0..columns {
-            let row = &b[(first + column) * stride..][from..to];
-            for (depth, &value) in (from..to).zip(row) {
-                out[depth * width + column] = value;
-            }
-        }
-    }
-}
-
-struct PanelWidth;
-impl Kernel for PanelWidth {
-    type Output = usize;
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> usize {
-        2 * S::LANES
-    }
-}
-
-fn panel_width() -> usize {
-    dispatch(PanelWidth)
-}
 
 /// What a product starts from.
 #[derive(Debug, Clone, Copy)]
@@ -239,33 +121,23 @@ impl Kernel for Rows<'_> {
         for depth in (0..k.max(1)).step_by(DEPTH) {
             let depths = DEPTH.min(k - depth);
             for (panel, column) in (0..n).step_by(width).enumerate() {
-                let b = &b.data[panel * width * k + depth * width..][..depths * width];
+                let b = &b.panel(panel)[depth * width..][..depths * width];
                 let columns = width.min(n - column);
                 let mut row = 0;
                 while row < m {
                     let rows = S::ROWS.min(m - row);
-                    let from = if depth > 0 {
-                        From::Output
-                    } else {
-                        match start {
-                            Start::Zero => From::Zero,
-                            Start::Bias(bias) => From::Row(&bias[column..column + columns]),
-                            Start::Output => From::Output,
-                        }
-                    };
                     // SAFETY: rows, columns and depths were cut to what the slices hold.
                     unsafe {
                         let a = a.as_ptr().add(row * a_stride + depth);
                         let c = c.as_mut_ptr().add(row * c_stride + column);
-                        tile_of::<S>(
-                            rows,
-                            columns,
-                            depths,
-                            (a, a_stride, 1),
-                            b.as_ptr(),
-                            (c, c_stride),
-                            from,
-                        );
+                        let init: Init = match start {
+                            _ if depth > 0 => (c, c_stride),
+                            Start::Zero => (ZEROS.as_ptr(), 0),
+                            Start::Bias(bias) => (bias.as_ptr().add(column), 0),
+                            Start::Output => (c, c_stride),
+                        };
+                        let a = (a, a_stride, 1);
+                        tile_of::<S>(rows, columns, depths, a, b.as_ptr(), (c, c_stride), init);
                     }
                     row += rows;
                 }
@@ -273,6 +145,9 @@ impl Kernel for Rows<'_> {
         }
     }
 }
+
+/// Tokens of one pass over a strip: a panel of this depth stays in the first-level cache.
+const TOKENS: usize = 256;
 
 /// `c[n][k] += Σ_t y[t][n] · x[t][k]`: the gradient of weights `[out, in]` from the gradient of the output and the
 /// input. Strides are values from token to token.
@@ -292,16 +167,32 @@ pub fn outer_product(
         return;
     }
     assert!(y.len() >= (tokens - 1) * y_stride + n && x.len() >= (tokens - 1) * x_stride + k);
-    // A strip of outputs is one task: it packs its own columns of `y` and shares the packed `x`.
+    // A strip of outputs is one task: it packs its own columns of `y` and shares the packed `x`, of which as many
+    // tokens are taken at once as the second-level cache holds.
     let strip = dispatch(StripRows);
-    const TOKENS: usize = 256;
-    let mut packed = Packed::default();
-    for first in (0..tokens).step_by(TOKENS) {
-        let depth = TOKENS.min(tokens - first);
-        packed.pack_parallel(&x[first * x_stride..], depth, k, x_stride);
-        let (y, packed) = (&y[first * y_stride..], &packed);
+    let passes = (300_000 / (k * TOKENS)).max(1);
+    let mut packed: Vec<Packed> = Vec::new();
+    packed.resize_with(passes.min(tokens.div_ceil(TOKENS)), Packed::default);
+    for first in (0..tokens).step_by(passes * TOKENS) {
+        let parts = |part: usize| {
+            let start = first + part * TOKENS;
+            (start, TOKENS.min(tokens.saturating_sub(start)))
+        };
+        for (part, packed) in packed.iter_mut().enumerate() {
+            let (start, depth) = parts(part);
+            if depth > 0 {
+                packed.pack_parallel(&x[start * x_stride..], depth, k, x_stride);
+            }
+        }
+        let packed = &packed;
         c.par_chunks_mut(strip * k).enumerate().with_max_len(1).for_each(|(number, c)| {
-            dispatch(Strip { y: &y[number * strip..], y_stride, depth, b: packed, c });
+            for (part, packed) in packed.iter().enumerate() {
+                let (start, depth) = parts(part);
+                if depth > 0 {
+                    let y = &y[start * y_stride + number * strip..];
+                    dispatch(Strip { y, y_stride, depth, b: packed, c });
+                }
+            }
         });
     }
 }
@@ -311,7 +202,7 @@ impl Kernel for StripRows {
     type Output = usize;
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> usize {
-        4 * S::ROWS
+        2 * S::ROWS
     }
 }
 
@@ -331,12 +222,13 @@ impl Kernel for Strip<'_> {
         let (k, width) = (b.n, b.width);
         let n = c.len() / k;
         // The strip of `y`, token by token, so that a tile's rows lie side by side.
-        let mut left = vec![0.0f32; depth * n];
+        let mut left = Buffer::new(depth * n);
         for (token, out) in left.chunks_exact_mut(n).enumerate() {
-            out.copy_from_slice(&y[token * y_stride..][..n]);
+            // SAFETY: the machine has the instructions of this kernel.
+            unsafe { copy::<S>(&y[token * y_stride..][..n], out) };
         }
         for (panel, column) in (0..k).step_by(width).enumerate() {
-            let panel = &b.data[panel * width * depth..][..depth * width];
+            let panel = b.panel(panel);
             let columns = width.min(k - column);
             let mut row = 0;
             while row < n {
@@ -345,7 +237,7 @@ impl Kernel for Strip<'_> {
                 unsafe {
                     let a = left.as_ptr().add(row);
                     let c = c.as_mut_ptr().add(row * k + column);
-                    tile_of::<S>(rows, columns, depth, (a, 1, n), panel.as_ptr(), (c, k), From::Output);
+                    tile_of::<S>(rows, columns, depth, (a, 1, n), panel.as_ptr(), (c, k), (c, k));
                 }
                 row += rows;
             }
@@ -353,17 +245,16 @@ impl Kernel for Strip<'_> {
     }
 }
 
-/// What a tile starts from.
-#[derive(Clone, Copy)]
-enum From<'a> {
-    Zero,
-    Row(&'a [f32]),
-    Output,
-}
+/// What a tile starts from: rows of values and the distance between them, 0 if all rows start from the same.
+type Init = (*const f32, usize);
+
+/// Zeros to start from.
+static ZEROS: [f32; 32] = [0.0; 32];
 
 /// A tile of up to `ROWS` rows and one panel of columns; partial columns go through a buffer.
 ///
-/// `a` is a pointer with the distance between rows and between depths, `c` a pointer with the distance of rows.
+/// `a` is a pointer with the distance between rows and between depths, `c` a pointer with the distance of rows. `init`
+/// has `columns` values in a row.
 #[inline(always)]
 unsafe fn tile_of<S: Simd>(
     rows: usize,
@@ -372,29 +263,22 @@ unsafe fn tile_of<S: Simd>(
     a: (*const f32, usize, usize),
     b: *const f32,
     c: (*mut f32, usize),
-    from: From<'_>,
+    init: Init,
 ) {
     unsafe {
         let width = 2 * S::LANES;
         if columns == width {
-            let row = match from {
-                From::Row(row) => Some(row.as_ptr()),
-                _ => None,
-            };
-            tile_rows::<S>(rows, depth, a, b, c, row, matches!(from, From::Output));
+            tile_rows::<S>(rows, depth, a, b, c, init);
             return;
         }
         let mut buffer = [0.0f32; 16 * 32];
         for row in 0..rows {
             for column in 0..columns {
-                buffer[row * width + column] = match from {
-                    From::Zero => 0.0,
-                    From::Row(values) => values[column],
-                    From::Output => *c.0.add(row * c.1 + column),
-                };
+                buffer[row * width + column] = *init.0.add(row * init.1 + column);
             }
         }
-        tile_rows::<S>(rows, depth, a, b, (buffer.as_mut_ptr(), width), None, true);
+        let pointer = buffer.as_mut_ptr();
+        tile_rows::<S>(rows, depth, a, b, (pointer, width), (pointer, width));
         for row in 0..rows {
             for column in 0..columns {
                 *c.0.add(row * c.1 + column) = buffer[row * width + column];
@@ -410,13 +294,12 @@ unsafe fn tile_rows<S: Simd>(
     a: (*const f32, usize, usize),
     b: *const f32,
     c: (*mut f32, usize),
-    row: Option<*const f32>,
-    accumulate: bool,
+    init: Init,
 ) {
     macro_rules! by_rows {
         ($($n:literal)*) => {
             match rows {
-                $($n if $n <= S::ROWS => unsafe { tile::<S, $n>(depth, a, b, c, row, accumulate) },)*
+                $($n if $n <= S::ROWS => unsafe { tile::<S, $n>(depth, a, b, c, init) },)*
                 _ => {}
             }
         };
@@ -425,24 +308,21 @@ unsafe fn tile_rows<S: Simd>(
 }
 
 /// The inner loop: `R` rows times two registers of columns, all sums in registers.
+///
+/// There is one way to start, whatever it starts from: with several the compiler keeps the sums on the stack.
 #[inline(always)]
 unsafe fn tile<S: Simd, const R: usize>(
     depth: usize,
     (a, a_row, a_depth): (*const f32, usize, usize),
     mut b: *const f32,
     (c, c_row): (*mut f32, usize),
-    row: Option<*const f32>,
-    accumulate: bool,
+    (init, init_row): Init,
 ) {
     unsafe {
-        let zero = S::splat(0.0);
-        let mut sums = [[zero; 2]; R];
-        if accumulate {
-            for (i, sums) in sums.iter_mut().enumerate() {
-                *sums = [S::load(c.add(i * c_row)), S::load(c.add(i * c_row + S::LANES))];
-            }
-        } else if let Some(row) = row {
-            sums = [[S::load(row), S::load(row.add(S::LANES))]; R];
+        let mut sums = [[S::splat(0.0); 2]; R];
+        for (i, sums) in sums.iter_mut().enumerate() {
+            let row = init.add(i * init_row);
+            *sums = [S::load(row), S::load(row.add(S::LANES))];
         }
         let mut a = a;
         for _ in 0..depth {

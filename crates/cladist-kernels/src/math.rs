@@ -1,15 +1,16 @@
 //! Elementary functions on registers.
 //!
-//! What limits them is how long one result waits for another, so polynomials are summed as trees (Estrin) and the two
-//! functions that GELU needs do not share a chain.
+//! What limits them is how long one result waits for another, so terms of polynomials are paired, and the two functions that
+//! GELU needs do not share a chain.
 
 use crate::simd::Simd;
 
-/// eˣ to about two units in the last place; 0 below −87.
+/// eˣ to about two units in the last place; exactly 0 below −87.7, where the exponent of the result runs out: numbers
+/// too small for it would cost a hundred cycles each.
 #[inline(always)]
 pub(crate) unsafe fn exp<S: Simd>(x: S::V) -> S::V {
     unsafe {
-        let low = S::splat(-87.336_54);
+        let low = S::splat(-88.0);
         let clamped = S::min(S::max(x, low), S::splat(88.0));
         let n = S::round(S::mul(clamped, S::splat(std::f32::consts::LOG2_E)));
         // ln 2 in two parts keeps the remainder exact.
@@ -17,9 +18,11 @@ pub(crate) unsafe fn exp<S: Simd>(x: S::V) -> S::V {
         let r = S::fma(n, S::splat(2.121_944_4e-4), r);
         let square = S::mul(r, r);
         let pair = |high: f32, low: f32| S::fma(S::splat(high), r, S::splat(low));
-        let upper = S::fma(pair(1.987_569_1e-4, 1.398_199_9e-3), square, pair(8.333_452e-3, 4.166_579_6e-2));
-        let lower = S::fma(pair(1.666_666_5e-1, 0.5), square, pair(1.0, 1.0));
-        let p = S::fma(upper, S::mul(square, square), lower);
+        // Pairs of terms, not a whole tree: r⁴ of the small r at a row's maximum would be too small to compute with.
+        let mut p = pair(1.987_569_1e-4, 1.398_199_9e-3);
+        for (high, low) in [(8.333_452e-3, 4.166_579_6e-2), (1.666_666_5e-1, 0.5), (1.0, 1.0)] {
+            p = S::fma(p, square, pair(high, low));
+        }
         S::mul(p, S::exp2i(n))
     }
 }
@@ -28,14 +31,8 @@ pub(crate) unsafe fn exp<S: Simd>(x: S::V) -> S::V {
 /// in [−4, 4]; absolute error below 3e-7.
 #[inline(always)]
 pub(crate) unsafe fn distribution<S: Simd>(x: S::V) -> S::V {
-    const P: [f32; 6] = [
-        2.770_681_4e-8,
-        -2.101_024e-6,
-        -5.692_506_4e-5,
-        -7.349_906_3e-4,
-        -2.954_599_8e-3,
-        -1.609_603_3e-2,
-    ];
+    const P: [f32; 6] =
+        [2.770_681_4e-8, -2.101_024e-6, -5.692_506_4e-5, -7.349_906_3e-4, -2.954_599_8e-3, -1.609_603_3e-2];
     const Q: [f32; 4] = [-2.133_740_6e-4, -1.682_827e-3, -7.373_329_2e-3, -1.426_473_9e-2];
     unsafe {
         let scaled = S::mul(x, S::splat(std::f32::consts::FRAC_1_SQRT_2));

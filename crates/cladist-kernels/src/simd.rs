@@ -31,6 +31,8 @@ pub(crate) trait Simd: Copy {
     /// |a| with the sign of b.
     unsafe fn copysign(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn sum(a: Self::V) -> f32;
+    /// The largest value.
+    unsafe fn highest(a: Self::V) -> f32;
 }
 
 /// Plain Rust, for machines without the others; the compiler makes what it can of it.
@@ -67,6 +69,7 @@ impl Simd for Portable {
     #[inline(always)] unsafe fn abs(a: Self::V) -> Self::V { lanes!(|i| a[i].abs()) }
     #[inline(always)] unsafe fn copysign(a: Self::V, b: Self::V) -> Self::V { lanes!(|i| a[i].copysign(b[i])) }
     #[inline(always)] unsafe fn sum(a: Self::V) -> f32 { ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7])) }
+    #[inline(always)] unsafe fn highest(a: Self::V) -> f32 { a.into_iter().fold(f32::NEG_INFINITY, f32::max) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -111,6 +114,13 @@ mod x86 {
                 _mm_cvtss_f32(_mm_add_ss(d, _mm_shuffle_ps::<1>(d, d)))
             }
         }
+        #[inline(always)] unsafe fn highest(a: Self::V) -> f32 {
+            unsafe {
+                let q = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
+                let d = _mm_max_ps(q, _mm_movehl_ps(q, q));
+                _mm_cvtss_f32(_mm_max_ss(d, _mm_shuffle_ps::<1>(d, d)))
+            }
+        }
     }
 
     /// 512-bit registers.
@@ -145,6 +155,7 @@ mod x86 {
             }
         }
         #[inline(always)] unsafe fn sum(a: Self::V) -> f32 { unsafe { _mm512_reduce_add_ps(a) } }
+        #[inline(always)] unsafe fn highest(a: Self::V) -> f32 { unsafe { _mm512_reduce_max_ps(a) } }
     }
 }
 
@@ -184,6 +195,7 @@ mod arm {
             unsafe { vbslq_f32(vdupq_n_u32(1 << 31), b, a) }
         }
         #[inline(always)] unsafe fn sum(a: Self::V) -> f32 { unsafe { vaddvq_f32(a) } }
+        #[inline(always)] unsafe fn highest(a: Self::V) -> f32 { unsafe { vmaxvq_f32(a) } }
     }
 }
 

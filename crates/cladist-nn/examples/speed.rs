@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use cladist_core::{LabelCounts, LabelId, LabelSet, Taxonomy};
 use cladist_nn::encoder::{Encoder, EncoderConfig, LayerSet, Mode};
-use cladist_nn::heads::flat::{Flat, FlatConfig};
+use cladist_nn::heads::flat::{Flat, FlatConfig, Pool};
 use cladist_nn::heads::{Head, HeadConfig, HeadContext, HeadInput, Moment, Task};
 use cladist_nn::optim::{AdamW, AdamWConfig, GradientSum};
 use cladist_nn::tokens::{Sequence, TokenBatch};
@@ -63,8 +63,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         device: &device,
         seed: 1,
     };
-    let layers: LayerSet = FlatConfig::default().layers(encoder.n_layers());
-    let head = FlatConfig::default().build(&context)?;
+    // As the PyTorch side has it.
+    let head = FlatConfig { pool: Pool::Pooled, ..FlatConfig::default() }.build(&context)?;
+    let layers: LayerSet = head.layers(None);
     let mut network = Network { encoder, head };
     let tokens = |batch: &Batch| {
         let sequences: Vec<Sequence> =

@@ -213,11 +213,7 @@ impl NeuralModel {
 }
 
 /// One row per document from the rows of its windows. A label that a window did not score counts as 0 there.
-fn pool(
-    documents: &[Vec<Sequence>],
-    rows: Vec<Vec<(LabelId, f32)>>,
-    pool: Pool,
-) -> Vec<Vec<(LabelId, f32)>> {
+fn pool(documents: &[Vec<Sequence>], rows: Vec<Vec<(LabelId, f32)>>, pool: Pool) -> Vec<Vec<(LabelId, f32)>> {
     let mut rows = rows.into_iter();
     documents
         .iter()

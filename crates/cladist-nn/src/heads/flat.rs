@@ -14,7 +14,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, rows, setting};
+use super::{
+    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, rows, setting,
+};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;

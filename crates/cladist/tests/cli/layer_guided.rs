@@ -32,7 +32,9 @@ fn levels_are_learnt_logged_and_asked_for_on_their_own() {
     assert!(second.lines().all(|line| levels(line) == [2; 6]));
     place.run("predict run corpus/test.jsonl --levels 3").fails(78, &["3", "2 levels"]);
     for wrong in ["0", "2..1", "one"] {
-        place.run(&format!("predict run corpus/test.jsonl --levels {wrong}")).fails(2, &["levels count from 1"]);
+        place
+            .run(&format!("predict run corpus/test.jsonl --levels {wrong}"))
+            .fails(2, &["levels count from 1"]);
     }
 }
 

@@ -27,7 +27,12 @@ fn with_counts(counts: &[usize]) -> Taxonomy {
     builder.build().unwrap()
 }
 
-fn built(config: &LayerGuidedConfig, taxonomy: &Taxonomy, n_layers: usize, hidden_size: usize) -> LayerGuided {
+fn built(
+    config: &LayerGuidedConfig,
+    taxonomy: &Taxonomy,
+    n_layers: usize,
+    hidden_size: usize,
+) -> LayerGuided {
     let counts = LabelCounts::of(&[], taxonomy.n_labels());
     let context = HeadContext {
         taxonomy,
@@ -50,7 +55,8 @@ fn tied(rule: TieRule) -> LayerGuidedConfig {
 fn weights_follow_the_numbers_of_labels() {
     let weights = |counts: &[usize]| LevelWeights::default().resolve(counts).unwrap();
     let eurlex = weights(&[21, 127, 567, 3861, 2284, 481]);
-    for (weight, expected) in eurlex.iter().zip([0.002861, 0.017300, 0.077237, 0.525950, 0.311129, 0.065522]) {
+    for (weight, expected) in eurlex.iter().zip([0.002861, 0.017300, 0.077237, 0.525950, 0.311129, 0.065522])
+    {
         assert!((weight - expected).abs() < 1e-6, "{weight}");
     }
     assert!((eurlex.iter().sum::<f64>() - 1.0).abs() < 1e-12);

@@ -7,7 +7,10 @@ use crate::heads::setting;
 
 /// How levels are tied to layers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "`last`, `one-by-one`, `in-groups`, `hybrid`, or layers by level as [[1, 2], [3]]")]
+#[serde(
+    untagged,
+    expecting = "`last`, `one-by-one`, `in-groups`, `hybrid`, or layers by level as [[1, 2], [3]]"
+)]
 pub enum Ties {
     /// By a rule that fits any number of layers and levels.
     Rule(TieRule),
@@ -112,9 +115,11 @@ impl Ties {
                     row.is_empty() || row.iter().any(|layer| !(1..=n_layers).contains(layer))
                 };
                 match table.iter().find(|row| wrong(row)) {
-                    Some(row) => {
-                        Err(setting("layer-guided.ties", "rows of layers that the encoder has, from 1", format!("{row:?}")))
-                    }
+                    Some(row) => Err(setting(
+                        "layer-guided.ties",
+                        "rows of layers that the encoder has, from 1",
+                        format!("{row:?}"),
+                    )),
                     None => Ok(table.clone()),
                 }
             }
@@ -187,9 +192,13 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_what_to_do() {
-        let message = |ties: Ties, n_layers, counts: &[usize]| ties.resolve(n_layers, counts).unwrap_err().to_string();
+        let message =
+            |ties: Ties, n_layers, counts: &[usize]| ties.resolve(n_layers, counts).unwrap_err().to_string();
         let text = message(Ties::default(), 2, &[1, 2, 3]);
-        assert!(text.contains("3 levels") && text.contains("2 layers") && text.contains("merge_levels"), "{text}");
+        assert!(
+            text.contains("3 levels") && text.contains("2 layers") && text.contains("merge_levels"),
+            "{text}"
+        );
         let text = message(Ties::Table(vec![vec![1]]), 2, &[1, 2]);
         assert!(text.contains("1 rows") && text.contains("2 levels"), "{text}");
         for table in [vec![vec![1], vec![]], vec![vec![0], vec![1]], vec![vec![1], vec![3]]] {
