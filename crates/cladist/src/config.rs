@@ -271,11 +271,7 @@ impl RunConfig {
 
     /// The settings of one of several heads that share a file and a command line, on top of settings that lie under
     /// the user's. What the user says of other heads does not concern this one.
-    pub fn resolve_one_of(
-        head: &HeadInfo,
-        under: &[(&str, &str)],
-        args: &TrainArgs,
-    ) -> anyhow::Result<Self> {
+    pub fn resolve_one_of(head: &HeadInfo, under: &[(&str, &str)], args: &TrainArgs) -> anyhow::Result<Self> {
         let mut file = args.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
         file.retain(|key| !heads::is_of_other(key, head.name));
         let mut args = args.clone();

@@ -2,7 +2,7 @@
 
 use super::arbitrary::Case;
 use super::bootstrap::{ResampleOptions, bootstrap};
-use super::compare::{Contributions, compare};
+use super::compare::{Comparison, Contributions, compare};
 use super::naive::{judge, report};
 use super::*;
 use crate::taxonomy::{Builder, Origin};
@@ -269,7 +269,7 @@ fn answers_of_several_runs_to_a_document_are_exchanged_together() {
     let mut both = a.clone();
     both.join(&b).unwrap();
     let half = both.compare(&twice(&b), &options, &Job::silent()).unwrap();
-    let level = |rows: &[super::compare::Comparison]| rows.last().unwrap().difference;
+    let level = |rows: &[Comparison]| rows.last().unwrap().difference;
     assert!((level(&half) - level(&alone) / 2.0).abs() < 1e-12);
 
     let moved = Case { gold: gold.iter().rev().cloned().collect(), ..worse(3) };

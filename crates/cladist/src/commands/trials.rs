@@ -56,9 +56,7 @@ pub struct Combination(pub Vec<Choice>);
 impl Combination {
     /// Each key with its value.
     pub fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0
-            .iter()
-            .flat_map(|choice| choice.keys.iter().map(|key| (key.as_str(), choice.value.as_str())))
+        self.0.iter().flat_map(|choice| choice.keys.iter().map(|key| (key.as_str(), choice.value.as_str())))
     }
 
     /// As `--set` takes them.
@@ -168,8 +166,11 @@ mod tests {
     #[test]
     fn combinations_go_through_all_values_of_all_axes() {
         let axes = [Axis::parse("a=1,2").unwrap(), Axis::parse("b + c = x , y").unwrap()];
-        let said: Vec<String> =
-            combinations(&axes).unwrap().iter().map(|combination| combination.arguments().join(" ")).collect();
+        let said: Vec<String> = combinations(&axes)
+            .unwrap()
+            .iter()
+            .map(|combination| combination.arguments().join(" "))
+            .collect();
         assert_eq!(said, ["a=1 b=x c=x", "a=1 b=y c=y", "a=2 b=x c=x", "a=2 b=y c=y"]);
         assert_eq!(combinations(&[]).unwrap(), [Combination::default()]);
         for bad in ["a", "a=", "=1", "a=,", "+=1"] {

@@ -69,7 +69,8 @@ pub fn run(args: &TuneArgs, session: &Session) -> anyhow::Result<()> {
     if args.train.json {
         return session.output.json(&trials);
     }
-    let keys: Vec<&str> = combinations.iter().take(1).flat_map(Combination::settings).map(|(key, _)| key).collect();
+    let keys: Vec<&str> =
+        combinations.iter().take(1).flat_map(Combination::settings).map(|(key, _)| key).collect();
     let heads = ["trial"].into_iter().chain(keys.iter().copied()).chain([metric.name, "seconds"]);
     let mut table = Table::new(1, heads);
     for trial in &trials {
@@ -90,9 +91,8 @@ fn one(
 ) -> anyhow::Result<Trial> {
     // Trials that are done are not done again if `--resume` is given.
     let train_args = with(&args.train, combination);
-    let ended = trials::attempt(folder, args.train.resume, session, || {
-        train::one(&train_args, folder, session)
-    })?;
+    let ended =
+        trials::attempt(folder, args.train.resume, session, || train::one(&train_args, folder, session))?;
     let settings = combination.settings().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     let trial = Trial { folder: String::new(), settings, value: None, seconds: 0.0, problem: None };
     match ended {

@@ -73,7 +73,8 @@ fn table(page: &mut String, results: &Results) {
 fn picture(page: &mut String, results: &Results) {
     const HEIGHT: f64 = 220.0;
     let runs = results.variants.iter().flat_map(Row::finished);
-    let values = runs.flat_map(|run| results.columns.iter().filter_map(move |column| run.metrics.get(&column.metric)));
+    let values =
+        runs.flat_map(|run| results.columns.iter().filter_map(move |column| run.metrics.get(&column.metric)));
     let ends = results.variants.iter().flat_map(|row| row.values.values());
     let ends = ends.flat_map(|value| [value.mean - value.std, value.mean + value.std]);
     let all: Vec<f64> = values.copied().chain(ends).filter(|value| value.is_finite()).collect();
@@ -113,7 +114,14 @@ fn picture(page: &mut String, results: &Results) {
             escape(&column.label)
         );
         for (k, row) in results.variants.iter().enumerate() {
-            dot(page, row, &column.metric, COLOURS[k % COLOURS.len()], start + 20.0 + 14.0 * k as f64, &place);
+            dot(
+                page,
+                row,
+                &column.metric,
+                COLOURS[k % COLOURS.len()],
+                start + 20.0 + 14.0 * k as f64,
+                &place,
+            );
         }
     }
     for (k, row) in results.variants.iter().enumerate() {
@@ -208,7 +216,9 @@ fn runs(page: &mut String, row: &Row, results: &Results) {
             None => {
                 let path = escape(&run.folder).replace('%', "%25").replace('#', "%23").replace('\'', "%27");
                 let split = results.split;
-                format!("<a href='{path}/reports/{split}.html'>{split}</a> <a href='{path}/report.html'>training</a>")
+                format!(
+                    "<a href='{path}/reports/{split}.html'>{split}</a> <a href='{path}/report.html'>training</a>"
+                )
             }
         };
         let _ = write!(

@@ -26,10 +26,14 @@ fn variants_are_compared_and_nothing_is_trained_twice() {
     let place = Place::with_corpus();
     let command = experiment("--variants flat,hybrid --seeds 2 --epochs 2 --no-grid --out exp");
     let outcome = place.run(&command).ok();
-    for word in ["R-Precision on test (18 documents)", "over 2 seeds", "level 2", "hybrid", "±", "exchanged together"] {
+    for word in
+        ["R-Precision on test (18 documents)", "over 2 seeds", "level 2", "hybrid", "±", "exchanged together"]
+    {
         assert!(outcome.stdout.contains(word), "`{word}` is not in {}", outcome.stdout);
     }
-    for word in ["run 1 of 4: flat, seed 42", "run 4 of 4: hybrid, seed 43; about ", "testing hybrid against flat"] {
+    for word in
+        ["run 1 of 4: flat, seed 42", "run 4 of 4: hybrid, seed 43; about ", "testing hybrid against flat"]
+    {
         assert!(outcome.stderr.contains(word), "`{word}` is not in {}", outcome.stderr);
     }
     let page = place.read("exp/experiment.html");
@@ -65,8 +69,14 @@ fn variants_are_compared_and_nothing_is_trained_twice() {
     assert_eq!(column(&tests["metrics"], "metric").len(), 4);
     assert!(results["variants"][0]["tests"].is_null());
     let row = &tests["metrics"][2];
-    assert!((row["a"].as_f64().unwrap() - mean(&results["variants"][0]["runs"], "r-precision-micro")).abs() < 1e-9);
-    assert!((row["b"].as_f64().unwrap() - mean(&results["variants"][1]["runs"], "r-precision-micro")).abs() < 1e-9);
+    assert!(
+        (row["a"].as_f64().unwrap() - mean(&results["variants"][0]["runs"], "r-precision-micro")).abs()
+            < 1e-9
+    );
+    assert!(
+        (row["b"].as_f64().unwrap() - mean(&results["variants"][1]["runs"], "r-precision-micro")).abs()
+            < 1e-9
+    );
 
     // The folder keeps to its settings.
     place
@@ -99,7 +109,8 @@ fn settings_are_chosen_on_dev_and_seeds_added_later() {
 fn a_run_that_diverges_is_a_result() {
     let place = Place::with_corpus();
     // Without ε, what has no gradient is divided by zero.
-    let command = experiment("--variants flat --try train.optimizer.epsilon=0,1e-8 --seeds 1 --epochs 3 --out exp");
+    let command =
+        experiment("--variants flat --try train.optimizer.epsilon=0,1e-8 --seeds 1 --epochs 3 --out exp");
     let results = place.run(&format!("{command} --json --quiet")).ok().json();
     let row = &results["variants"][0];
     assert!(row["grid"][0]["problem"].as_str().unwrap().contains("not finite"), "{row}");
@@ -157,7 +168,9 @@ fn what_cannot_be_run_is_refused_before_anything_is() {
     place.run(&experiment("--no-grid --out exp")).fails(78, &["variant `last`", "4 levels", "2 layers"]);
     assert_eq!(place.names(""), ["corpus".to_owned()].into());
     place.write("other/file.txt", "mine");
-    place.run(&experiment("--no-grid --variants flat --out other")).fails(78, &["no folder of an experiment"]);
+    place
+        .run(&experiment("--no-grid --variants flat --out other"))
+        .fails(78, &["no folder of an experiment"]);
     place.run(&experiment("--no-grid --overwrite --variants flat --out other")).fails(78, &["`other`"]);
     assert_eq!(place.names("other"), ["file.txt".to_owned()].into());
 }
@@ -170,6 +183,9 @@ fn experiments_are_listed() {
     assert!(list.contains("layer-guided") && list.contains("one-by-one"), "{list}");
     let rows = place.run("experiment --json").ok().json();
     assert_eq!(rows[0]["baseline"], "flat");
-    assert_eq!(rows[0]["variants"][0], json!({"name": "flat", "settings": {"head": "flat", "flat.pool": "cls"}}));
+    assert_eq!(
+        rows[0]["variants"][0],
+        json!({"name": "flat", "settings": {"head": "flat", "flat.pool": "cls"}})
+    );
     assert_eq!(rows[0]["shared"]["train.monitor"], "loss");
 }

@@ -64,9 +64,12 @@ fn lists_are_tables_for_people() {
 #[test]
 fn lists_are_json_for_programs() {
     let place = Place::new();
-    for (command, field) in
-        [("heads", "family"), ("experiment", "baseline"), ("data formats", "endings"), ("taxonomy formats", "writable")]
-    {
+    for (command, field) in [
+        ("heads", "family"),
+        ("experiment", "baseline"),
+        ("data formats", "endings"),
+        ("taxonomy formats", "writable"),
+    ] {
         let rows = place.run(&format!("{command} --json")).ok().json();
         assert!(rows.as_array().unwrap().iter().all(|row| !row[field].is_null()), "{rows}");
         let table = place.run(command).ok().stdout;

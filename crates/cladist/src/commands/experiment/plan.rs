@@ -87,7 +87,8 @@ impl Plan {
     pub(super) fn new(name: &str, args: &ExperimentArgs) -> anyhow::Result<Self> {
         let experiment = experiments::find(name)?;
         let chosen = variants(experiment, &args.variants)?;
-        let sets_head = |argument: &String| argument.split('=').next().is_some_and(|key| key.trim() == "head");
+        let sets_head =
+            |argument: &String| argument.split('=').next().is_some_and(|key| key.trim() == "head");
         if args.train.head.is_some() || args.train.set.iter().any(sets_head) {
             bail!(ConfigError::Missing("the head cannot be chosen: every variant has its own".to_owned()));
         }
@@ -300,11 +301,8 @@ fn plan_variant(
     let mut combinations = Vec::new();
     let mut folders = BTreeSet::new();
     for combination in trials::combinations(&own)? {
-        let values: Vec<(String, String)> = names
-            .iter()
-            .cloned()
-            .zip(combination.0.iter().map(|choice| choice.value.clone()))
-            .collect();
+        let values: Vec<(String, String)> =
+            names.iter().cloned().zip(combination.0.iter().map(|choice| choice.value.clone())).collect();
         let config = resolve(experiment, variant, &combination, args)
             .with_context(|| format!("variant `{}`", variant.name))?;
         let mut folder = format!("{}/{}", variant.name, folder(&values));
@@ -418,7 +416,10 @@ mod tests {
                 assert_eq!(named.0, "dropout");
                 assert_eq!(table["train.dropout"].as_float().unwrap(), named.1.parse::<f64>().unwrap());
             }
-            assert_eq!(variant.combinations[1].folder, format!("{}/learning-rate-2e-5_dropout-0.1", variant.variant.name));
+            assert_eq!(
+                variant.combinations[1].folder,
+                format!("{}/learning-rate-2e-5_dropout-0.1", variant.variant.name)
+            );
         }
     }
 
@@ -427,7 +428,9 @@ mod tests {
         let variants = planned(&["--learning-rate", "1e-3", "--set", "train.patience=9"]);
         for combination in variants.iter().flat_map(|variant| &variant.combinations) {
             assert_eq!(combination.values.len(), 1);
-            let Recipe::Neural(recipe) = &combination.config.recipe else { unreachable!("heads on encoders") };
+            let Recipe::Neural(recipe) = &combination.config.recipe else {
+                unreachable!("heads on encoders")
+            };
             assert_eq!((recipe.train.learning_rate, recipe.train.patience), (1e-3, 9));
         }
         let variants = planned(&["--set", "flat.dropout=0.3", "--set", "head.dropout=0.4"]);
@@ -435,7 +438,8 @@ mod tests {
         assert_eq!(dropout(0)["flat.dropout"].as_float(), Some(0.4));
         assert_eq!(dropout(1)["layer-guided.dropout"].as_float(), Some(0.4));
         assert!(variants.iter().all(|variant| variant.combinations.len() == 3));
-        let words = ["--variants", "hybrid,flat", "--try", "flat.dropout=0.2,0.3,0.4", "--try", "train.epochs=1,2"];
+        let words =
+            ["--variants", "hybrid,flat", "--try", "flat.dropout=0.2,0.3,0.4", "--try", "train.epochs=1,2"];
         let variants = planned(&words);
         let counts: Vec<(&str, usize)> =
             variants.iter().map(|variant| (variant.variant.name, variant.combinations.len())).collect();

@@ -147,13 +147,13 @@ impl Results {
                 grid: runs.grid.clone(),
             });
         }
-        let n_done: usize =
-            done.iter().map(|runs| runs.grid.len() + runs.runs.len().saturating_sub(1)).sum();
+        let n_done: usize = done.iter().map(|runs| runs.grid.len() + runs.runs.len().saturating_sub(1)).sum();
         let whole = done.len() == plan.variants.len()
             && done.iter().all(|runs| runs.chosen.is_none() || runs.runs.len() == plan.seeds.len());
-        let significance = variants.iter().find_map(|row| row.tests.as_ref()).map(|tests| {
-            tests.describe(experiment.baseline, plan.split)
-        });
+        let significance = variants
+            .iter()
+            .find_map(|row| row.tests.as_ref())
+            .map(|tests| tests.describe(experiment.baseline, plan.split));
         Ok(Self {
             experiment: experiment.name.to_owned(),
             description: experiment.description.to_owned(),
@@ -192,7 +192,10 @@ impl Results {
             let mark = |metric: &str| if row.differs(metric) { "*" } else { " " };
             let cells = self.columns.iter().map(|column| {
                 let value = row.values.get(&column.metric);
-                value.map_or_else(|| "– ".to_owned(), |value| percent(*value, row.runs.len()) + mark(&column.metric))
+                value.map_or_else(
+                    || "– ".to_owned(),
+                    |value| percent(*value, row.runs.len()) + mark(&column.metric),
+                )
             });
             let failed = row.runs.len() - row.finished().count();
             let n_runs = match (row.runs.len(), failed) {
@@ -200,7 +203,8 @@ impl Results {
                 (n, 0) => n.to_string(),
                 (n, failed) => format!("{} ({failed} failed)", n - failed),
             };
-            let seconds = row.seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.0}", seconds.mean));
+            let seconds =
+                row.seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.0}", seconds.mean));
             let first = [row.name.clone(), row.choice()].into_iter();
             table.row(first.chain(cells).chain([n_runs, seconds]));
         }

@@ -99,7 +99,11 @@ impl<'a> Runner<'a> {
         let n_runs = plan.n_runs();
         self.session.output.note(match done {
             0 => format!("{n_runs} runs of `{}`", plan.experiment.name),
-            _ => format!("{n_runs} runs of `{}`, {} of them done already", plan.experiment.name, done.min(n_runs)),
+            _ => format!(
+                "{n_runs} runs of `{}`, {} of them done already",
+                plan.experiment.name,
+                done.min(n_runs)
+            ),
         });
         Ok(())
     }

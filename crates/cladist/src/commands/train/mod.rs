@@ -125,8 +125,7 @@ pub fn with_settings(
 /// found out without it. Writes nothing.
 pub fn rehearse(args: &TrainArgs, config: &RunConfig, session: &Session) -> anyhow::Result<()> {
     let mut ignore = |_: BadLine| Ok(());
-    let mut bad_lines =
-        if args.bad_lines.skip_bad { BadLines::Skip(&mut ignore) } else { BadLines::Stop };
+    let mut bad_lines = if args.bad_lines.skip_bad { BadLines::Skip(&mut ignore) } else { BadLines::Stop };
     let source = corpus_of(args, None)?;
     let (corpus, _) = corpus::load(&source, &config.common.data, &mut bad_lines, &session.job())?;
     session.bars.clear();

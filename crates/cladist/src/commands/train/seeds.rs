@@ -82,7 +82,11 @@ fn first_seed(args: &TrainArgs, out: &Path) -> anyhow::Result<u64> {
 }
 
 /// Metrics on the test split, if the corpus has one.
-fn on_test(folder: &Path, bad_lines: &BadLineArgs, session: &Session) -> anyhow::Result<BTreeMap<String, f64>> {
+fn on_test(
+    folder: &Path,
+    bad_lines: &BadLineArgs,
+    session: &Session,
+) -> anyhow::Result<BTreeMap<String, f64>> {
     let run = model::open(folder, session)?;
     if run.source.as_ref().is_none_or(|source| source.test.is_empty()) {
         return Ok(BTreeMap::new());
