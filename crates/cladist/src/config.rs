@@ -18,7 +18,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
 
-use crate::args::{CorpusArgs, FitThresholds as FitThresholdsArg, TrainArgs};
+use crate::args::{CorpusArgs, FitThresholds as FitThresholdsArg, NeuralArgs, TrainArgs};
 use crate::heads::{self, Family, HeadInfo};
 use crate::settings::Settings;
 
@@ -243,14 +243,54 @@ impl RunConfig {
         Ok(Self { recipe, common })
     }
 
+    /// The seed of training.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        match &self.recipe {
+            Recipe::Linear(recipe) => recipe.train.seed,
+            Recipe::Neural(recipe) => recipe.train.seed,
+        }
+    }
+
+    /// The same with another seed of training; what is held out for dev stays the same.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        match &mut self.recipe {
+            Recipe::Linear(recipe) => recipe.train.seed = seed,
+            Recipe::Neural(recipe) => recipe.train.seed = seed,
+        }
+        self
+    }
+
     /// Lays defaults, file, flags and `--set` over each other and checks the result.
     pub fn resolve(args: &TrainArgs) -> anyhow::Result<Self> {
         let file = args.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
         let name = args.head.as_deref().or(file.text("head")).unwrap_or("svm");
-        let head = heads::find(name)?;
-        let mut settings = layers(&Self::new(head), &file, head, args)?;
+        Self::from_layers(&[], &file, heads::find(name)?, args)
+    }
+
+    /// The settings of one of several heads that share a file and a command line, on top of settings that lie under
+    /// the user's. What the user says of other heads does not concern this one.
+    pub fn resolve_one_of(head: &HeadInfo, under: &[(&str, &str)], args: &TrainArgs) -> anyhow::Result<Self> {
+        let mut file = args.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
+        file.retain(|key| !heads::is_of_other(key, head.name));
+        let mut args = args.clone();
+        args.set.retain(|argument| !heads::is_of_other(argument, head.name));
+        if matches!(head.family, Family::Linear(_)) {
+            args.neural = NeuralArgs::default();
+        }
+        Self::from_layers(under, &file, head, &args)
+    }
+
+    fn from_layers(
+        under: &[(&str, &str)],
+        file: &Settings,
+        head: &HeadInfo,
+        args: &TrainArgs,
+    ) -> anyhow::Result<Self> {
+        let mut settings = layers(&Self::new(head), under, file, head, args)?;
         if settings.text("task") == Some("multi-class") {
-            settings = layers(&Self::new(head).for_one_label(), &file, head, args)?;
+            settings = layers(&Self::new(head).for_one_label(), under, file, head, args)?;
         }
         let mut config: Self = settings.resolve()?;
         config.validate()?;
@@ -292,14 +332,18 @@ impl RunConfig {
     }
 }
 
-/// Defaults, file, flags and `--set`, each over the one before.
+/// Defaults, what lies under the user's settings, file, flags and `--set`, each over the one before.
 fn layers(
     defaults: &RunConfig,
+    under: &[(&str, &str)],
     file: &Settings,
     head: &HeadInfo,
     args: &TrainArgs,
 ) -> anyhow::Result<Settings> {
     let mut settings = Settings::of(defaults)?;
+    for (key, value) in under {
+        settings.set_text(key, value)?;
+    }
     settings.merge(file.clone());
     settings.set("head", head.name)?;
     corpus_settings(&mut settings, &args.corpus)?;
@@ -405,6 +449,27 @@ mod tests {
         assert_eq!((train(&config).seed, config.common.data.seed), (3, 2));
         let config = resolve(&["--fit-thresholds", "none"]).unwrap();
         assert_eq!(config.common.thresholds, ThresholdSource::Fixed);
+    }
+
+    #[test]
+    fn of_several_heads_each_takes_what_concerns_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("c.toml");
+        std::fs::write(&file, "head = \"svm\"\n[flat]\ndropout = 0.3\n[train]\npatience = 7\n").unwrap();
+        let words = ["--config", file.to_str().unwrap(), "--set", "layer-guided.dropout=0.4"];
+        let cli = Cli::try_parse_from(["cladist", "train", "--out", "x"].iter().chain(&words)).unwrap();
+        let Command::Train(args) = cli.command else { unreachable!("the command is train") };
+        let under = [("train.patience", "2"), ("train.monitor", "micro-f1")];
+        for (head, dropout) in [("flat", 0.3), ("layer-guided", 0.4)] {
+            let config = RunConfig::resolve_one_of(heads::find(head).unwrap(), &under, &args).unwrap();
+            let table = Table::try_from(&config).unwrap();
+            assert_eq!(config.head(), head);
+            assert_eq!(table[head]["dropout"].as_float(), Some(dropout));
+            // The file wins over what lies under it.
+            assert_eq!(table["train"]["patience"].as_integer(), Some(7));
+            assert_eq!(table["train"]["monitor"].as_str(), Some("micro-f1"));
+            assert_eq!(config.clone().with_seed(5).seed(), 5);
+        }
     }
 
     #[test]

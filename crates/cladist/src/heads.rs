@@ -79,6 +79,19 @@ pub fn linear_name(head: LinearHead) -> &'static str {
         .map_or("", |info| info.name)
 }
 
+/// Whether a key, or an argument that begins with one, is of the section of another head.
+#[must_use]
+pub fn is_of_other(key: &str, head: &str) -> bool {
+    section(key).is_some_and(|section| section != head)
+}
+
+/// The head whose section a key stands in, if it is one of a head.
+#[must_use]
+pub fn section(key: &str) -> Option<&'static str> {
+    let first = key.split(['.', '=']).next().unwrap_or_default().trim();
+    all().map(|head| head.name).find(|name| *name == first)
+}
+
 /// The head of this name.
 pub fn find(name: &str) -> anyhow::Result<&'static HeadInfo> {
     all().find(|head| head.name == name).ok_or_else(|| {

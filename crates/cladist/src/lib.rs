@@ -7,6 +7,7 @@ pub mod corpora;
 pub mod decode;
 pub mod demo;
 pub mod error;
+pub mod experiments;
 pub mod figure;
 pub mod heads;
 pub mod html;
@@ -56,6 +57,7 @@ pub fn run(cli: Cli, session: &Session) -> anyhow::Result<()> {
     match cli.command {
         Command::Train(args) => commands::train::run(&args, session),
         Command::Tune(args) => commands::tune::run(&args, session),
+        Command::Experiment(args) => commands::experiment::run(&args, session),
         Command::Evaluate(args) => commands::evaluate::run(&args, session),
         Command::Predict(args) => commands::predict::run(&args, session),
         Command::Compare(args) => commands::compare::run(&args, session),

@@ -2,6 +2,7 @@
 //!
 //! All layers are TOML tables until the last moment; then one strict deserialisation refuses what no type knows.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -57,10 +58,47 @@ impl Settings {
         let Some((key, value)) = argument.split_once('=') else {
             bail!(ConfigError::Argument(argument.to_owned()));
         };
+        self.set_text(key.trim(), value)
+    }
+
+    /// Sets one key to a value as in TOML, or else to a plain string.
+    pub fn set_text(&mut self, key: &str, value: &str) -> anyhow::Result<()> {
         let value = value.trim();
         let parsed =
             format!("value = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
-        self.set(key.trim(), parsed.unwrap_or_else(|| Value::String(value.to_owned())))
+        self.set(key, parsed.unwrap_or_else(|| Value::String(value.to_owned())))
+    }
+
+    /// Drops values and sections of the top level that are not to be kept.
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.0.retain(|key, _| keep(key));
+    }
+
+    /// Whether a key, such as `train.seed`, is set.
+    #[must_use]
+    pub fn contains(&self, key: &str) -> bool {
+        let mut parts = key.split('.');
+        let first = parts.next().and_then(|part| self.0.get(part));
+        parts.fold(first, |value, part| value.and_then(|value| value.get(part))).is_some()
+    }
+
+    /// Every value with its whole key, such as `train.seed`, in the order of the keys.
+    #[must_use]
+    pub fn flat(&self) -> BTreeMap<String, Value> {
+        let mut flat = BTreeMap::new();
+        let mut open: Vec<(String, &Table)> = vec![(String::new(), &self.0)];
+        while let Some((prefix, table)) = open.pop() {
+            for (key, value) in table {
+                let key = format!("{prefix}{key}");
+                match value {
+                    Value::Table(inner) => open.push((format!("{key}."), inner)),
+                    value => {
+                        flat.insert(key, value.clone());
+                    }
+                }
+            }
+        }
+        flat
     }
 
     /// A string setting at the top level.
@@ -128,6 +166,15 @@ mod tests {
         settings.set_argument("train.epoch=3").unwrap();
         let error = settings.resolve::<Config>().unwrap_err().to_string();
         assert!(error.contains("`epoch`") && error.contains("`epochs`"), "{error}");
+    }
+
+    #[test]
+    fn keys_are_found_wherever_they_stand() {
+        let settings = Settings("a = 1\n[train]\nrate = 2\n[train.deep]\nx = 3".parse().unwrap());
+        assert!(settings.contains("a") && settings.contains("train.deep.x") && settings.contains("train"));
+        assert!(!settings.contains("a.b") && !settings.contains("train.x") && !settings.contains("b"));
+        let keys: Vec<String> = settings.flat().into_keys().collect();
+        assert_eq!(keys, ["a", "train.deep.x", "train.rate"]);
     }
 
     #[test]

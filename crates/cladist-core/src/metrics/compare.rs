@@ -11,6 +11,7 @@ use super::samples::{Samples, Sums};
 use super::view::Judged;
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::taxonomy::LabelSet;
 
 /// One metric of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,11 +33,46 @@ pub struct Comparison {
     pub p_value: f64,
 }
 
+/// What each document contributes to metrics: all that a comparison needs of a run, and far less than its scores.
+///
+/// Several runs of the same kind, such as seeds, can be joined: a document then stands for all answers to it, so that
+/// they are drawn and exchanged together. Answers of several runs to one document are no independent observations.
+#[derive(Debug, Clone)]
+pub struct Contributions {
+    metrics: Vec<String>,
+    samples: Vec<Samples>,
+    gold: Vec<LabelSet>,
+}
+
+impl Contributions {
+    /// What a run's answers contribute to the metrics of these names.
+    pub fn collect(judged: &Judged, metrics: &[String], options: &MetricOptions, job: &Job) -> Result<Self> {
+        let samples = Samples::collect(judged, metrics, options, job)?;
+        Ok(Self { metrics: metrics.to_vec(), samples, gold: judged.gold.to_vec() })
+    }
+
+    /// Adds the answers of another run, collected for the same metrics.
+    pub fn join(&mut self, other: &Self) -> Result<()> {
+        same_gold(&self.gold, &other.gold)?;
+        for (samples, more) in self.samples.iter_mut().zip(&other.samples) {
+            samples.join(more);
+        }
+        Ok(())
+    }
+
+    /// Compares with runs that answered the same documents, as [`compare`] does.
+    pub fn compare(&self, other: &Self, options: &ResampleOptions, job: &Job) -> Result<Vec<Comparison>> {
+        options.validate()?;
+        same_gold(&self.gold, &other.gold)?;
+        resample(&self.metrics, &self.samples, &other.samples, self.gold.len(), options, job)
+    }
+}
+
 /// Two runs' contributions to one metric.
-struct Pair {
-    name: String,
-    a: Samples,
-    b: Samples,
+struct Pair<'s> {
+    name: &'s str,
+    a: &'s Samples,
+    b: &'s Samples,
     /// Documents to which the runs contribute differently: exchanging any other changes nothing.
     differing: Vec<usize>,
     /// Sums over all other documents.
@@ -45,33 +81,33 @@ struct Pair {
     values: (f64, f64),
 }
 
-impl Pair {
+impl<'s> Pair<'s> {
     /// None if one of the runs has no value.
-    fn new(name: &str, a: Samples, b: Samples) -> Option<Self> {
+    fn new(name: &'s str, a: &'s Samples, b: &'s Samples) -> Option<Self> {
         let n = a.n_documents();
         let everything = vec![1; n];
-        let values = (a.value(&weighted(&a, &everything))?, b.value(&weighted(&b, &everything))?);
+        let values = (a.value(&weighted(a, &everything))?, b.value(&weighted(b, &everything))?);
         let mut shared = a.sums();
         let mut differing = Vec::new();
         for document in 0..n {
-            if a.same(&b, document) {
+            if a.same(b, document) {
                 a.add(&mut shared, document, 1.0);
             } else {
                 differing.push(document);
             }
         }
-        Some(Self { name: name.to_owned(), a, b, differing, shared, difference: values.1 - values.0, values })
+        Some(Self { name, a, b, differing, shared, difference: values.1 - values.0, values })
     }
 
     fn resampled(&self, times: &[u32]) -> Option<f64> {
-        Some(self.b.resampled(&weighted(&self.b, times))? - self.a.resampled(&weighted(&self.a, times))?)
+        Some(self.b.resampled(&weighted(self.b, times))? - self.a.resampled(&weighted(self.a, times))?)
     }
 
     /// The difference after exchanging the answers to some documents.
     fn exchanged(&self, exchange: impl Fn(usize) -> bool) -> Option<f64> {
         let (mut first, mut second) = (self.shared.clone(), self.shared.clone());
         for &document in &self.differing {
-            let (a, b) = if exchange(document) { (&self.b, &self.a) } else { (&self.a, &self.b) };
+            let (a, b) = if exchange(document) { (self.b, self.a) } else { (self.a, self.b) };
             a.add(&mut first, document, 1.0);
             b.add(&mut second, document, 1.0);
         }
@@ -86,6 +122,22 @@ fn coins(n: usize, seed: u64, round: usize) -> Vec<u64> {
     (0..n.div_ceil(64)).map(|_| random.next_u64()).collect()
 }
 
+/// Whether two runs were judged by the same gold labels.
+fn same_gold(a: &[LabelSet], b: &[LabelSet]) -> Result<()> {
+    if a.len() != b.len() {
+        return Err(Error::Mismatch {
+            left: "documents in the first run",
+            n_left: a.len(),
+            right: "documents in the second",
+            n_right: b.len(),
+        });
+    }
+    match (0..a.len()).find(|&n| a[n] != b[n]) {
+        Some(document) => Err(Error::DifferentGold { document: document + 1 }),
+        None => Ok(()),
+    }
+}
+
 /// Compares two runs by each metric: paired bootstrap for the interval of the difference, paired approximate
 /// randomisation for its significance. Metrics without a value for both runs are left out.
 pub fn compare(
@@ -96,27 +148,30 @@ pub fn compare(
     job: &Job,
 ) -> Result<Vec<Comparison>> {
     options.validate()?;
-    if a.len() != b.len() {
-        return Err(Error::Mismatch {
-            left: "documents in the first run",
-            n_left: a.len(),
-            right: "documents in the second",
-            n_right: b.len(),
-        });
-    }
-    if let Some(document) = (0..a.len()).find(|&n| a.gold[n] != b.gold[n]) {
-        return Err(Error::DifferentGold { document: document + 1 });
-    }
-    let n = a.len();
-    if n == 0 {
+    same_gold(a.gold, b.gold)?;
+    if a.is_empty() {
         return Ok(Vec::new());
     }
     let first = Samples::collect(a, &options.metrics, metric_options, job)?;
     let second = Samples::collect(b, &options.metrics, metric_options, job)?;
-    let pairs: Vec<Pair> = options
-        .metrics
+    resample(&options.metrics, &first, &second, a.len(), options, job)
+}
+
+/// The test of each metric, by what each of `n` documents contributes.
+fn resample(
+    names: &[String],
+    first: &[Samples],
+    second: &[Samples],
+    n: usize,
+    options: &ResampleOptions,
+    job: &Job,
+) -> Result<Vec<Comparison>> {
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    let pairs: Vec<Pair<'_>> = names
         .iter()
-        .zip(first.into_iter().zip(second))
+        .zip(first.iter().zip(second))
         .filter_map(|(name, (a, b))| Pair::new(name, a, b))
         .collect();
     job.progress.stage("compare", options.resamples as u64);
@@ -140,12 +195,12 @@ pub fn compare(
             Ok(values)
         })
         .collect::<Result<_>>()?;
-    let row = |(column, pair): (usize, &Pair)| {
+    let row = |(column, pair): (usize, &Pair<'_>)| {
         let drawn = rounds.iter().filter_map(|values| values[column].0).collect();
         let (ci_low, ci_high) = options.interval(pair.difference, drawn)?;
         let extreme = rounds.iter().filter(|values| values[column].1).count();
         Some(Comparison {
-            metric: pair.name.clone(),
+            metric: pair.name.to_owned(),
             a: pair.values.0,
             b: pair.values.1,
             difference: pair.difference,

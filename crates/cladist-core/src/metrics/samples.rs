@@ -123,6 +123,19 @@ impl Samples {
         sums.iter().filter(|sum| sum.1 > 0.0).count()
     }
 
+    /// Adds what another run contributes for the same documents and gold.
+    pub(super) fn join(&mut self, other: &Self) {
+        let mut entries = Vec::with_capacity(self.entries.len() + other.entries.len());
+        let mut ends = Vec::with_capacity(self.ends.len());
+        for document in 0..self.n_documents() {
+            entries.extend_from_slice(self.document(document));
+            entries.extend_from_slice(other.document(document));
+            ends.push(entries.len());
+        }
+        (self.entries, self.ends) = (entries, ends);
+        self.active = self.count_active();
+    }
+
     /// The number of documents.
     pub(super) fn n_documents(&self) -> usize {
         self.ends.len()

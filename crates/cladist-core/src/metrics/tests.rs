@@ -2,7 +2,7 @@
 
 use super::arbitrary::Case;
 use super::bootstrap::{ResampleOptions, bootstrap};
-use super::compare::compare;
+use super::compare::{Comparison, Contributions, compare};
 use super::naive::{judge, report};
 use super::*;
 use crate::taxonomy::{Builder, Origin};
@@ -231,6 +231,50 @@ fn a_clear_difference_is_significant_and_none_is_not() {
     let other: Vec<LabelSet> =
         (0..n).map(|i| if i % 3 == 1 { LabelSet::new() } else { gold[i].clone() }).collect();
     assert!(run(&a, &make(other))[0].p_value > 0.2);
+}
+
+#[test]
+fn answers_of_several_runs_to_a_document_are_exchanged_together() {
+    let base = four_documents(4);
+    let n = 40;
+    let gold: Vec<LabelSet> = (0..n).map(|i| base.gold[i % 4].clone()).collect();
+    let worse = |every: usize| Case {
+        scores: Scores::from_rows((0..n).map(|i| base.scores.row(i * (1 + i % every) % 4).to_vec())),
+        gold: gold.clone(),
+        predicted: (0..n).map(|i| if i % every == 0 { LabelSet::new() } else { gold[i].clone() }).collect(),
+        ..base.clone()
+    };
+    let metrics = ["micro-f1", "macro-f1", "r-precision-macro", "r-precision-level-1"].map(str::to_owned);
+    let options = ResampleOptions { metrics: metrics.to_vec(), ..ResampleOptions::default() };
+    let collect = |case: &Case| {
+        Contributions::collect(&judge(case), &metrics, &MetricOptions::default(), &Job::silent()).unwrap()
+    };
+    let (a, b) = (collect(&worse(3)), collect(&worse(6)));
+    let alone = a.compare(&b, &options, &Job::silent()).unwrap();
+    let plain =
+        compare(&judge(&worse(3)), &judge(&worse(6)), &MetricOptions::default(), &options, &Job::silent());
+    assert_eq!(alone, plain.unwrap());
+    // The same answers once more are no more evidence.
+    let twice = |runs: &Contributions| {
+        let mut joined = runs.clone();
+        joined.join(runs).unwrap();
+        joined
+    };
+    let joined = twice(&a).compare(&twice(&b), &options, &Job::silent()).unwrap();
+    for (once, twice) in alone.iter().zip(&joined) {
+        assert_eq!(once.p_value, twice.p_value, "{}", once.metric);
+        assert!((once.difference - twice.difference).abs() < 1e-12, "{once:?} {twice:?}");
+    }
+    // Runs that differ meet in the middle.
+    let mut both = a.clone();
+    both.join(&b).unwrap();
+    let half = both.compare(&twice(&b), &options, &Job::silent()).unwrap();
+    let level = |rows: &[Comparison]| rows.last().unwrap().difference;
+    assert!((level(&half) - level(&alone) / 2.0).abs() < 1e-12);
+
+    let moved = Case { gold: gold.iter().rev().cloned().collect(), ..worse(3) };
+    let message = a.clone().join(&collect(&moved)).unwrap_err().to_string();
+    assert!(message.contains("different gold"), "{message}");
 }
 
 #[test]

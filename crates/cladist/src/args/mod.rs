@@ -3,6 +3,7 @@
 mod analyze;
 mod corpus;
 mod data;
+mod experiment;
 mod neural;
 mod taxonomy;
 mod tune;
@@ -10,6 +11,7 @@ mod tune;
 pub use analyze::{AnalyzeCommand, AnalyzeLayersArgs};
 pub use corpus::{BadLineArgs, CorpusArgs, DecodeArgs, FieldArgs, PathsArg};
 pub use data::{DataCheckArgs, DataCommand, DataConvertArgs, DataSplitArgs, DataStatsArgs};
+pub use experiment::ExperimentArgs;
 pub use neural::NeuralArgs;
 pub use taxonomy::{TaxonomyCommand, TaxonomyReadArgs};
 pub use tune::TuneArgs;
@@ -53,6 +55,8 @@ pub enum Command {
     Train(TrainArgs),
     /// Train with many settings and rank them by a metric on dev
     Tune(TuneArgs),
+    /// Compare variants as an experiment of the literature does: grid, seeds, table, significance
+    Experiment(ExperimentArgs),
     /// Score a split and report the metrics of the literature
     #[command(visible_alias = "eval")]
     Evaluate(EvaluateArgs),

@@ -101,6 +101,47 @@ pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
     print(&evaluation, session)
 }
 
+/// Judges a run on a split of its own corpus, decoded as it was trained to, and keeps the report in its folder. Bad
+/// lines go into the folder too, if they are skipped.
+pub fn own(
+    run: &Run,
+    folder: &Path,
+    split: SplitName,
+    bad_lines: &BadLineArgs,
+    session: &Session,
+) -> anyhow::Result<Evaluation> {
+    let (split, data) = own_split(run, folder, split, bad_lines, session)?;
+    let decode = DecodeArgs::default();
+    let answers = Answers::new(&run.model, &split, &decode, session)?;
+    let report = answers.report(&run.model.config.common.metrics, session)?;
+    session.bars.clear();
+    let evaluation = Evaluation {
+        run: folder.display().to_string(),
+        head: run.model.config.head().to_owned(),
+        split: split.name,
+        files: data.split(split.name).map(|split| split.files.clone()).unwrap_or_default(),
+        seen_in_training: run.model.training.splits.contains(&split.name),
+        decode: settings(&run.model, &decode, false),
+        intervals: Vec::new(),
+        report,
+    };
+    save(&folder.join("reports"), &evaluation, session)?;
+    Ok(evaluation)
+}
+
+/// Loads a split of a run's own corpus; bad lines go into its folder, if they are skipped.
+pub fn own_split(
+    run: &Run,
+    folder: &Path,
+    split: SplitName,
+    bad_lines: &BadLineArgs,
+    session: &Session,
+) -> anyhow::Result<(Split, DataReport)> {
+    let rejects = folder.join(format!("rejects-{split}.jsonl"));
+    let bad_lines = BadLineArgs { rejects: bad_lines.rejects.clone().or(Some(rejects)), ..bad_lines.clone() };
+    load_split(run, &CorpusArgs::default(), &bad_lines, &split.to_string(), session)
+}
+
 /// Loads a split for a model: its policies, unless flags say otherwise.
 pub fn load_split(
     run: &Run,

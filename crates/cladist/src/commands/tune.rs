@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use crate::args::{TrainArgs, TuneArgs};
 use crate::commands::train;
-use crate::config::{Recipe, RunConfig};
+use crate::commands::trials::{self, Axis, Combination, Ended};
+use crate::config::RunConfig;
 use crate::error::ConfigError;
 use crate::output::{Table, figure};
 use crate::session::Session;
@@ -53,8 +54,8 @@ pub fn run(args: &TuneArgs, session: &Session) -> anyhow::Result<()> {
     let mut trials = Vec::new();
     for (n, combination) in combinations.iter().enumerate() {
         let name = format!("trial-{:03}", n + 1);
-        let said: Vec<String> = combination.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        session.output.note(format!("{name} of {}: {}", combinations.len(), said.join(" ")));
+        let said = combination.arguments().join(" ");
+        session.output.note(format!("{name} of {}: {said}", combinations.len()));
         let trial = one(args, &out.join(&name), combination, session)?;
         trials.push(Trial { folder: name, ..trial });
         rank(&mut trials, metric.higher_is_better);
@@ -68,7 +69,8 @@ pub fn run(args: &TuneArgs, session: &Session) -> anyhow::Result<()> {
     if args.train.json {
         return session.output.json(&trials);
     }
-    let keys: Vec<&str> = combinations.first().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    let keys: Vec<&str> =
+        combinations.iter().take(1).flat_map(Combination::settings).map(|(key, _)| key).collect();
     let heads = ["trial"].into_iter().chain(keys.iter().copied()).chain([metric.name, "seconds"]);
     let mut table = Table::new(1, heads);
     for trial in &trials {
@@ -80,21 +82,21 @@ pub fn run(args: &TuneArgs, session: &Session) -> anyhow::Result<()> {
     session.output.line(table)
 }
 
-/// One trial. A run that diverges is a result; anything else that goes wrong ends the search.
+/// One trial.
 fn one(
     args: &TuneArgs,
     folder: &Path,
-    combination: &[(String, String)],
+    combination: &Combination,
     session: &Session,
 ) -> anyhow::Result<Trial> {
-    let mut train_args = with(&args.train, combination);
-    // Trials that are done are not done again.
-    train_args.resume = args.train.resume;
-    let outcome = train::one(&train_args, folder, session);
-    let settings: BTreeMap<String, String> = combination.iter().cloned().collect();
+    // Trials that are done are not done again if `--resume` is given.
+    let train_args = with(&args.train, combination);
+    let ended =
+        trials::attempt(folder, args.train.resume, session, || train::one(&train_args, folder, session))?;
+    let settings = combination.settings().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     let trial = Trial { folder: String::new(), settings, value: None, seconds: 0.0, problem: None };
-    match outcome {
-        Ok(summary) => {
+    match ended {
+        Ended::Finished(summary) => {
             let value = summary.dev.get(&args.metric).copied();
             if value.is_none() {
                 bail!(ConfigError::Missing(format!(
@@ -104,19 +106,15 @@ fn one(
             }
             Ok(Trial { value, seconds: summary.seconds, ..trial })
         }
-        Err(error) if matches!(error.downcast_ref(), Some(cladist_nn::Error::Diverged { .. })) => {
-            session.output.warn(format!("{error}"));
-            Ok(Trial { problem: Some(error.to_string()), ..trial })
-        }
-        Err(error) => Err(error),
+        Ended::Failed(problem) => Ok(Trial { problem: Some(problem), ..trial }),
     }
 }
 
-fn with(train: &TrainArgs, combination: &[(String, String)]) -> TrainArgs {
+fn with(train: &TrainArgs, combination: &Combination) -> TrainArgs {
     let mut args = TrainArgs { json: false, ..train.clone() };
     // A model that is trained again on dev cannot be ranked on dev.
     args.set.push("refit=never".to_owned());
-    args.set.extend(combination.iter().map(|(key, value)| format!("{key}={value}")));
+    args.set.extend(combination.arguments());
     args
 }
 
@@ -130,40 +128,14 @@ fn rank(trials: &mut [Trial], higher_is_better: bool) {
 }
 
 /// Every combination of the values to try, or some of them drawn at random, in a fixed order.
-fn combinations(args: &TuneArgs) -> anyhow::Result<Vec<Vec<(String, String)>>> {
-    const MOST: usize = 10_000;
-    let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
-    for argument in &args.tries {
-        let Some((key, values)) = argument.split_once('=').filter(|(key, _)| !key.trim().is_empty()) else {
-            bail!(ConfigError::Missing(format!(
-                "`--try {argument}` has no values\nhint: write `--try key=v1,v2`, such as `--try train.learning_rate=5e-5,1e-4`"
-            )));
-        };
-        let values: Vec<&str> = values.split(',').map(str::trim).filter(|value| !value.is_empty()).collect();
-        if values.is_empty() {
-            bail!(ConfigError::Missing(format!("`--try {argument}` has no values")));
-        }
-        if all.len() * values.len() > MOST {
-            bail!(ConfigError::Missing(format!("more than {MOST} combinations: try fewer values")));
-        }
-        all = (all.iter())
-            .flat_map(|combination| {
-                values.iter().map(|value| {
-                    let mut longer = combination.clone();
-                    longer.push((key.trim().to_owned(), (*value).to_owned()));
-                    longer
-                })
-            })
-            .collect();
-    }
+fn combinations(args: &TuneArgs) -> anyhow::Result<Vec<Combination>> {
+    let axes = args.tries.iter().map(|argument| Axis::parse(argument)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut all = trials::combinations(&axes)?;
     if let Some(n) = args.random {
         if n == 0 {
             bail!(ConfigError::Missing("`--random` must be at least 1".to_owned()));
         }
-        let seed = match RunConfig::resolve(&args.train)?.recipe {
-            Recipe::Linear(recipe) => recipe.train.seed,
-            Recipe::Neural(recipe) => recipe.train.seed,
-        };
+        let seed = RunConfig::resolve(&args.train)?.seed();
         all.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
         all.truncate(n);
     }

@@ -1,5 +1,6 @@
 //! A report as one self-contained page: tables, and pictures where people would rather look than read.
 
+mod experiment;
 mod training;
 
 use std::fmt::Write;
@@ -10,7 +11,12 @@ use cladist_core::metrics::{LabelRow, ReliabilityBin, Report};
 use crate::commands::evaluate::{Evaluation, HEADLINE};
 use crate::output::figure;
 
+pub use experiment::experiment;
 pub use training::training;
+
+/// Colours of things shown together.
+const COLOURS: [&str; 8] =
+    ["#2f6f9f", "#c2571a", "#3c8c4a", "#8a4fa3", "#b08a1e", "#b8385e", "#2b9a95", "#7a6a5c"];
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #667; --line: #d6dae2; --fill: #2f6f9f; --back: #fff; }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use cladist_nn::train::Outcome;
 use cladist_nn::train::journal::{Kind, Record};
 
-use super::{STYLE, escape};
+use super::{COLOURS, STYLE, escape};
 use crate::commands::evaluate::{Evaluation, HEADLINE};
 use crate::output::figure;
 
@@ -19,8 +19,6 @@ const PICTURES: &[(&str, &[&str], &[&str])] = &[
     ("Norm of the gradient", &["gradient-norm"], &[]),
     ("Documents per second", &["documents-per-second"], &[]),
 ];
-
-const COLOURS: [&str; 4] = ["#2f6f9f", "#c2571a", "#3c8c4a", "#8a4fa3"];
 
 /// The page.
 #[must_use]

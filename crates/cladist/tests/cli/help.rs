@@ -54,7 +54,7 @@ fn an_unknown_command_or_flag_is_a_usage_error() {
 #[test]
 fn lists_are_tables_for_people() {
     let place = Place::new();
-    for command in ["heads", "metrics", "data formats", "taxonomy formats"] {
+    for command in ["heads", "metrics", "experiment", "data formats", "taxonomy formats"] {
         let outcome = place.run(command).ok();
         assert_eq!(outcome.stderr, "");
         insta::assert_snapshot!(format!("list-{}", command.replace(' ', "-")), outcome.stdout);
@@ -64,9 +64,12 @@ fn lists_are_tables_for_people() {
 #[test]
 fn lists_are_json_for_programs() {
     let place = Place::new();
-    for (command, field) in
-        [("heads", "family"), ("data formats", "endings"), ("taxonomy formats", "writable")]
-    {
+    for (command, field) in [
+        ("heads", "family"),
+        ("experiment", "baseline"),
+        ("data formats", "endings"),
+        ("taxonomy formats", "writable"),
+    ] {
         let rows = place.run(&format!("{command} --json")).ok().json();
         assert!(rows.as_array().unwrap().iter().all(|row| !row[field].is_null()), "{rows}");
         let table = place.run(command).ok().stdout;

@@ -14,7 +14,7 @@ fn train(epochs: usize) -> String {
     )
 }
 
-fn start(place: &Place, command: &str) -> Child {
+pub(crate) fn start(place: &Place, command: &str) -> Child {
     Command::new(program())
         .args(command.split_whitespace())
         .current_dir(place.path(""))
@@ -25,7 +25,7 @@ fn start(place: &Place, command: &str) -> Child {
         .unwrap()
 }
 
-fn stderr(child: &mut Child) -> String {
+pub(crate) fn stderr(child: &mut Child) -> String {
     let mut text = String::new();
     child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
     text

@@ -60,6 +60,7 @@ pub(super) fn run(
         rejected: loaded.rejected,
         data: card.report,
         dev,
+        best: None,
     };
     draft.write("summary.json", &serde_json::to_vec_pretty(&summary)?)?;
     if args.overwrite {

@@ -15,6 +15,7 @@ use cladist_core::calibrate::fit_thresholds;
 use cladist_core::corpus::{self, Corpus, CorpusSource, DataReport, Split, SplitName};
 use cladist_core::decode::Thresholds;
 use cladist_core::pipeline::Pipeline;
+use cladist_core::readers::{BadLine, BadLines};
 use cladist_core::{Error, Request};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,20 @@ pub struct Summary {
     pub data: serde_json::Value,
     /// Metrics on dev, if the model has not seen it.
     pub dev: BTreeMap<String, f64>,
+    /// What chose the model among those that training went through, if something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<Best>,
+}
+
+/// The best value of what training watched on dev.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// `loss` or a metric: the setting `train.monitor`.
+    pub monitor: String,
+    /// Updates made before it was measured.
+    pub step: u64,
+    /// The value.
+    pub value: f64,
 }
 
 /// Trains and writes a run folder, or several.
@@ -72,6 +87,16 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
 
 /// One run, new or taken up again.
 pub fn one(args: &TrainArgs, out: &Path, session: &Session) -> anyhow::Result<Summary> {
+    with_settings(args, || RunConfig::resolve(args), out, session)
+}
+
+/// One run, new with these settings or taken up again.
+pub fn with_settings(
+    args: &TrainArgs,
+    settings: impl FnOnce() -> anyhow::Result<RunConfig>,
+    out: &Path,
+    session: &Session,
+) -> anyhow::Result<Summary> {
     if args.resume {
         if let Some(summary) = finished(out)? {
             session.output.note(format!("the run in {} is finished", out.display()));
@@ -88,11 +113,25 @@ pub fn one(args: &TrainArgs, out: &Path, session: &Session) -> anyhow::Result<Su
             bail!(ConfigError::NoRun(format!("`{}` has no run to resume", out.display())));
         }
     }
-    let config = RunConfig::resolve(args)?;
+    let config = settings()?;
     check_place(args, out)?;
     match &config.recipe {
         Recipe::Linear(recipe) => linear::run(args, &config, recipe, out, session),
         Recipe::Neural(recipe) => neural::run(args, &config, recipe, out, session),
+    }
+}
+
+/// Goes through everything that comes before training, so that a corpus, an encoder and a head that do not fit are
+/// found out without it. Writes nothing.
+pub fn rehearse(args: &TrainArgs, config: &RunConfig, session: &Session) -> anyhow::Result<()> {
+    let mut ignore = |_: BadLine| Ok(());
+    let mut bad_lines = if args.bad_lines.skip_bad { BadLines::Skip(&mut ignore) } else { BadLines::Stop };
+    let source = corpus_of(args, None)?;
+    let (corpus, _) = corpus::load(&source, &config.common.data, &mut bad_lines, &session.job())?;
+    session.bars.clear();
+    match &config.recipe {
+        Recipe::Linear(_) => Ok(()),
+        Recipe::Neural(recipe) => neural::rehearse(config, recipe, &corpus, session),
     }
 }
 
@@ -138,7 +177,16 @@ struct Loaded {
     rejected: u64,
 }
 
-/// Reads the corpus that the flags name, or else `known`.
+/// The corpus that the flags name, or else `known`, with whole paths.
+pub fn corpus_of(args: &TrainArgs, known: Option<CorpusSource>) -> anyhow::Result<CorpusSource> {
+    let source = absolute(source(&args.corpus, known)?)?;
+    if source.train.is_empty() {
+        bail!(ConfigError::Missing("the corpus has no train split\nhint: pass `--train FILE`".to_owned()));
+    }
+    Ok(source)
+}
+
+/// Reads that corpus.
 fn load(
     args: &TrainArgs,
     config: &RunConfig,
@@ -146,10 +194,7 @@ fn load(
     rejects: &Path,
     session: &Session,
 ) -> anyhow::Result<Loaded> {
-    let source = absolute(source(&args.corpus, known)?)?;
-    if source.train.is_empty() {
-        bail!(ConfigError::Missing("the corpus has no train split\nhint: pass `--train FILE`".to_owned()));
-    }
+    let source = corpus_of(args, known)?;
     let mut rejects = Rejects::new(args.bad_lines.rejects.as_deref().unwrap_or(rejects));
     let (corpus, data) = with_bad_lines(args.bad_lines.skip_bad, &mut rejects, |bad| {
         corpus::load(&source, &config.common.data, bad, &session.job())
@@ -252,7 +297,7 @@ fn absolute(mut source: CorpusSource) -> anyhow::Result<CorpusSource> {
 }
 
 /// BLAKE3 of every file; folders are left out.
-fn hashes(source: &CorpusSource) -> anyhow::Result<BTreeMap<String, String>> {
+pub fn hashes(source: &CorpusSource) -> anyhow::Result<BTreeMap<String, String>> {
     let mut hashes = BTreeMap::new();
     let files = source.train.iter().chain(&source.dev).chain(&source.test);
     for path in files.chain(&source.taxonomy).chain(&source.names).filter(|path| path.is_file()) {

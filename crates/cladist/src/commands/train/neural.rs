@@ -10,16 +10,17 @@ use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{Corpus, Split, SplitName};
 use cladist_core::metrics::{self, METRICS};
 use cladist_core::pipeline::Pipeline;
+use cladist_core::text::normalise::Normalise;
 use cladist_core::{Document, Error, Job, LabelCounts, Scores, Taxonomy};
 use cladist_nn::device;
 use cladist_nn::model::NeuralModel;
 use cladist_nn::source::EncoderSource;
 use cladist_nn::train::{Examples, Measure, Outcome, Plan, journal, train};
 
-use super::{Loaded, Summary, choose, data_card, farewell, load, report_on_dev, write_json};
+use super::{Best, Loaded, Summary, choose, data_card, farewell, load, report_on_dev, write_json};
 use crate::args::TrainArgs;
 use crate::commands::evaluate::Evaluation;
-use crate::config::{Common, NeuralRecipe, Refit, RunConfig};
+use crate::config::{Common, NeuralRecipe, Recipe, Refit, RunConfig};
 use crate::error::ConfigError;
 use crate::html;
 use crate::model::{self, DataCard, Model, Training};
@@ -34,45 +35,21 @@ pub(super) fn run(
     out: &Path,
     session: &Session,
 ) -> anyhow::Result<Summary> {
-    if recipe.encoder.is_empty() {
-        bail!(ConfigError::Missing(format!(
-            "the head `{}` needs an encoder\nhint: pass `--encoder DIR`, or `--encoder scratch:mini` for a small new one",
-            config.head()
-        )));
-    }
-    if config.common.refit != Refit::Never {
-        bail!(ConfigError::Missing(
-            "heads on encoders are not trained a second time: `refit` must be `never`".to_owned()
-        ));
-    }
-    let source = EncoderSource::parse(&recipe.encoder)?;
+    let source = encoder(config, recipe)?;
     let device = device::parse(&session.device)?;
     let known = args.resume.then(|| known_source(out)).flatten();
     let place = Place::take(out, args.overwrite)?;
     let loaded = load(args, config, known, &out.join("rejects.jsonl"), session)?;
-    let Corpus { taxonomy, train: examples, dev, test: _ } = &loaded.corpus;
-    let examples = examples.as_ref().context("the corpus has no train split")?;
-    if examples.documents.iter().any(|document| document.features.is_some()) {
-        bail!(ConfigError::Missing(format!(
-            "the head `{}` reads text, but the corpus has features only",
-            config.head()
-        )));
-    }
+    let Corpus { taxonomy, train: _, dev, test: _ } = &loaded.corpus;
+    let examples = examples(config, &loaded.corpus)?;
     let dev = dev.as_ref().filter(|dev| !dev.documents.is_empty());
     let card = data_card(&loaded)?;
     write_atomically(&out.join("config.toml"), toml::to_string(config)?.as_bytes())?;
     write_json(&out.join("data.json"), &card)?;
 
     let normalise = config.common.data.normalise;
-    let normalised = |split: &Split| -> Vec<Document> {
-        let apply = |document: &Document| Document {
-            text: normalise.apply(&document.text).into_owned(),
-            ..document.clone()
-        };
-        split.documents.iter().map(apply).collect()
-    };
-    let train_documents = normalised(examples);
-    let dev_documents = dev.map(normalised);
+    let train_documents = normalised(examples, normalise);
+    let dev_documents = dev.map(|dev| normalised(dev, normalise));
     let counts = LabelCounts::of(&examples.gold, taxonomy.n_labels());
     let (model, report) = NeuralModel::create(
         recipe.design(),
@@ -134,6 +111,60 @@ pub(super) fn run(
     Ok(summary)
 }
 
+/// Makes the network that would be trained.
+pub(super) fn rehearse(
+    config: &RunConfig,
+    recipe: &NeuralRecipe,
+    corpus: &Corpus,
+    session: &Session,
+) -> anyhow::Result<()> {
+    let source = encoder(config, recipe)?;
+    let device = device::parse(&session.device)?;
+    let examples = examples(config, corpus)?;
+    let taxonomy = &corpus.taxonomy;
+    let counts = LabelCounts::of(&examples.gold, taxonomy.n_labels());
+    let documents = normalised(examples, config.common.data.normalise);
+    let (design, seed) = (recipe.design(), recipe.train.seed);
+    NeuralModel::create(design, &source, &documents, taxonomy.clone(), &counts, seed, &device)?;
+    Ok(())
+}
+
+/// Where the encoder comes from, if the settings fit a head on one.
+fn encoder(config: &RunConfig, recipe: &NeuralRecipe) -> anyhow::Result<EncoderSource> {
+    if recipe.encoder.is_empty() {
+        bail!(ConfigError::Missing(format!(
+            "the head `{}` needs an encoder\nhint: pass `--encoder DIR`, or `--encoder scratch:mini` for a small new one",
+            config.head()
+        )));
+    }
+    if config.common.refit != Refit::Never {
+        bail!(ConfigError::Missing(
+            "heads on encoders are not trained a second time: `refit` must be `never`".to_owned()
+        ));
+    }
+    Ok(EncoderSource::parse(&recipe.encoder)?)
+}
+
+/// The training documents, which must have text.
+fn examples<'a>(config: &RunConfig, corpus: &'a Corpus) -> anyhow::Result<&'a Split> {
+    let examples = corpus.train.as_ref().context("the corpus has no train split")?;
+    if examples.documents.iter().any(|document| document.features.is_some()) {
+        bail!(ConfigError::Missing(format!(
+            "the head `{}` reads text, but the corpus has features only",
+            config.head()
+        )));
+    }
+    Ok(examples)
+}
+
+fn normalised(split: &Split, normalise: Normalise) -> Vec<Document> {
+    let apply = |document: &Document| Document {
+        text: normalise.apply(&document.text).into_owned(),
+        ..document.clone()
+    };
+    split.documents.iter().map(apply).collect()
+}
+
 /// Writes the bundle, the summary and the page with the curves; then checkpoints are no longer needed.
 fn finish(
     out: &Path,
@@ -160,6 +191,7 @@ fn finish(
         rejected: loaded.rejected,
         data: card.report.clone(),
         dev: evaluation.map(|evaluation| evaluation.report.metrics.clone()).unwrap_or_default(),
+        best: outcome.best.map(|(step, value)| Best { monitor: monitor(&model.config), step, value }),
     };
     write_json(&out.join("summary.json"), &summary)?;
     model::save(&out.join("bundle"), model, |writer| classifier.save(writer))?;
@@ -168,6 +200,13 @@ fn finish(
         fs::remove_dir_all(&checkpoints).map_err(Error::io("remove", &checkpoints))?;
     }
     Ok(summary)
+}
+
+fn monitor(config: &RunConfig) -> String {
+    match &config.recipe {
+        Recipe::Neural(recipe) => recipe.train.monitor.clone(),
+        Recipe::Linear(_) => String::new(),
+    }
 }
 
 fn describe(outcome: &Outcome) -> String {

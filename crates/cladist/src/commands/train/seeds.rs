@@ -4,38 +4,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::bail;
+use cladist_core::corpus::SplitName;
 use serde::Serialize;
 
 use super::{Summary, one, write_json};
-use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, TrainArgs};
+use crate::args::{BadLineArgs, TrainArgs};
 use crate::commands::evaluate::{self, HEADLINE};
-use crate::config::{Recipe, RunConfig};
+use crate::commands::trials::Spread;
+use crate::config::RunConfig;
 use crate::error::ConfigError;
-use crate::judge::Answers;
 use crate::model;
 use crate::output::Table;
 use crate::session::Session;
 use crate::settings::Settings;
-
-/// Mean and standard deviation (of a sample) over seeds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-struct Spread {
-    /// The mean.
-    pub mean: f64,
-    /// √(Σ(x − mean)² / (n − 1)); 0 for one run.
-    pub std: f64,
-}
-
-impl Spread {
-    /// Of values, of which there is at least one.
-    #[must_use]
-    fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Self { mean, std: if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 } }
-    }
-}
 
 /// What is written and, with `--json`, printed.
 #[derive(Debug, Serialize)]
@@ -63,7 +44,7 @@ pub(super) fn run(args: &TrainArgs, out: &Path, n: u32, session: &Session) -> an
         one_args.set.push(format!("train.seed={seed}"));
         let summary = one(&one_args, &folder, session)?;
         dev.add(&summary.dev);
-        test.add(&on_test(&folder, session)?);
+        test.add(&on_test(&folder, &args.bad_lines, session)?);
         runs.push(summary);
     }
     let seconds = Spread::of(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
@@ -97,24 +78,20 @@ fn first_seed(args: &TrainArgs, out: &Path) -> anyhow::Result<u64> {
         cladist_core::bundle::write_atomically(&known, toml::to_string(&config)?.as_bytes())?;
         config
     };
-    Ok(match &config.recipe {
-        Recipe::Linear(recipe) => recipe.train.seed,
-        Recipe::Neural(recipe) => recipe.train.seed,
-    })
+    Ok(config.seed())
 }
 
 /// Metrics on the test split, if the corpus has one.
-fn on_test(folder: &Path, session: &Session) -> anyhow::Result<BTreeMap<String, f64>> {
+fn on_test(
+    folder: &Path,
+    bad_lines: &BadLineArgs,
+    session: &Session,
+) -> anyhow::Result<BTreeMap<String, f64>> {
     let run = model::open(folder, session)?;
     if run.source.as_ref().is_none_or(|source| source.test.is_empty()) {
         return Ok(BTreeMap::new());
     }
-    let (corpus, bad) = (CorpusArgs::default(), BadLineArgs::default());
-    let (split, _) = evaluate::load_split(&run, &corpus, &bad, "test", session)?;
-    let answers = Answers::new(&run.model, &split, &DecodeArgs::default(), session)?;
-    let report = answers.report(&run.model.config.common.metrics, session)?;
-    session.bars.clear();
-    Ok(report.metrics)
+    Ok(evaluate::own(&run, folder, SplitName::Test, bad_lines, session)?.report.metrics)
 }
 
 /// Values of several runs by metric.
@@ -130,17 +107,5 @@ impl Metrics {
 
     fn spread(self) -> BTreeMap<String, Spread> {
         self.0.into_iter().map(|(name, values)| (name, Spread::of(&values))).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_deviation_is_that_of_a_sample() {
-        assert_eq!(Spread::of(&[2.0]), Spread { mean: 2.0, std: 0.0 });
-        let spread = Spread::of(&[1.0, 2.0, 3.0, 4.0]);
-        assert!((spread.mean - 2.5).abs() < 1e-12 && (spread.std - 1.290_994_448_735_805_6).abs() < 1e-12);
     }
 }

@@ -1,0 +1,459 @@
+//! What an experiment will run: every variant with every combination of settings, resolved before anything is trained.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use cladist_core::Error;
+use cladist_core::bundle::write_atomically;
+use cladist_core::corpus::{CorpusSource, SplitName};
+use serde::{Deserialize, Serialize};
+
+use crate::args::{ExperimentArgs, TrainArgs};
+use crate::commands::train;
+use crate::commands::trials::{self, Axis, Combination};
+use crate::config::RunConfig;
+use crate::error::ConfigError;
+use crate::experiments::{self, Experiment, Variant};
+use crate::heads::{self, HeadInfo};
+use crate::settings::Settings;
+
+/// The file that an experiment's folder knows its settings by.
+const PLAN: &str = "plan.json";
+/// The combination without axes.
+const AS_GIVEN: &str = "as-given";
+
+/// Everything that decides what is run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) experiment: &'static Experiment,
+    pub(super) variants: Vec<PlannedVariant>,
+    pub(super) seeds: Vec<u64>,
+    /// Where results are measured.
+    pub(super) split: SplitName,
+    /// As every run gets them.
+    pub(super) args: TrainArgs,
+    corpus: CorpusCard,
+}
+
+/// A variant with the combinations of settings to choose from.
+#[derive(Debug)]
+pub(super) struct PlannedVariant {
+    pub(super) variant: &'static Variant,
+    pub(super) combinations: Vec<PlannedCombination>,
+}
+
+/// A combination of settings of a variant.
+#[derive(Debug)]
+pub(super) struct PlannedCombination {
+    /// Below the experiment's folder.
+    pub(super) folder: String,
+    /// What varies, by a short name, with its value here.
+    pub(super) values: Vec<(String, String)>,
+    /// The whole settings, with the first seed.
+    pub(super) config: RunConfig,
+}
+
+/// The corpus of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct CorpusCard {
+    source: CorpusSource,
+    files: BTreeMap<String, String>,
+    skip_bad: bool,
+}
+
+/// What is kept in the folder. Variants, values and seeds may be added later; what is there stays as it is.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    experiment: String,
+    corpus: CorpusCard,
+    /// Settings as TOML by folder; seeds of training aside.
+    settings: BTreeMap<String, String>,
+}
+
+impl Stored {
+    fn read(out: &Path) -> anyhow::Result<Option<Self>> {
+        let path = out.join(PLAN);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        Ok(Some(serde_json::from_slice(&bytes).with_context(|| format!("cannot use `{}`", path.display()))?))
+    }
+}
+
+impl Plan {
+    /// Resolves all settings, so that every fault in them shows at once.
+    pub(super) fn new(name: &str, args: &ExperimentArgs) -> anyhow::Result<Self> {
+        let experiment = experiments::find(name)?;
+        let chosen = variants(experiment, &args.variants)?;
+        let sets_head =
+            |argument: &String| argument.split('=').next().is_some_and(|key| key.trim() == "head");
+        if args.train.head.is_some() || args.train.set.iter().any(sets_head) {
+            bail!(ConfigError::Missing("the head cannot be chosen: every variant has its own".to_owned()));
+        }
+        if args.train.print_config {
+            bail!(ConfigError::Missing(
+                "`--print-config` shows the settings of one run: use it with `cladist train`".to_owned()
+            ));
+        }
+        let axes = axes(experiment, args)?;
+        let keys = axes.iter().flat_map(|axis| &axis.keys).map(String::as_str);
+        no_other_heads(&chosen, keys.chain(args.train.set.iter().map(String::as_str)))?;
+        let variants: Vec<PlannedVariant> = chosen
+            .into_iter()
+            .map(|variant| plan_variant(experiment, variant, &axes, args))
+            .collect::<anyhow::Result<_>>()?;
+        let source = train::corpus_of(&args.train, None)?;
+        for planned in &variants {
+            let held_out = planned.combinations.iter().all(|one| one.config.common.data.dev > 0.0);
+            if planned.combinations.len() > 1 && source.dev.is_empty() && !held_out {
+                bail!(ConfigError::Missing(
+                    "there is no dev split to choose settings on\nhint: hold one out with `--dev 0.1`, or pass `--no-grid`"
+                        .to_owned()
+                ));
+            }
+        }
+        let first = variants.first().and_then(|planned| planned.combinations.first());
+        let first = first.map_or(0, |combination| combination.config.seed());
+        let n = args.train.seeds.unwrap_or(3);
+        if n == 0 {
+            bail!(ConfigError::Missing("`--seeds` must be at least 1".to_owned()));
+        }
+        let split = if source.test.is_empty() { SplitName::Dev } else { SplitName::Test };
+        let files = train::hashes(&source)?;
+        Ok(Self {
+            experiment,
+            variants,
+            seeds: (0..u64::from(n)).map(|k| first + k).collect(),
+            split,
+            // Every run is gone on with if it can be.
+            args: TrainArgs {
+                resume: true,
+                overwrite: false,
+                json: false,
+                seeds: None,
+                ..args.train.clone()
+            },
+            corpus: CorpusCard { source, files, skip_bad: args.train.bad_lines.skip_bad },
+        })
+    }
+
+    /// All runs: the grid with the first seed, and the choice with the others.
+    pub(super) fn n_runs(&self) -> usize {
+        self.variants.iter().map(|planned| planned.combinations.len() + self.seeds.len() - 1).sum()
+    }
+
+    /// The corpus, file by file, as a reader of the results wants it.
+    pub(super) fn corpus_files(&self) -> Vec<String> {
+        let CorpusSource { train, dev, test, taxonomy, names, vocabulary: _ } = &self.corpus.source;
+        let files = train.iter().chain(dev).chain(test).chain(taxonomy).chain(names);
+        files.map(|path| path.display().to_string()).collect()
+    }
+
+    /// Refuses a folder that is not new, empty, or of the same experiment with the same settings.
+    pub(super) fn check_place(&self, out: &Path) -> anyhow::Result<()> {
+        if let Some(known) = Stored::read(out)? {
+            return self.check_known(&known, out);
+        }
+        if out.exists() && !out.read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
+            bail!(ConfigError::Missing(format!(
+                "`{}` already exists and is no folder of an experiment\nhint: choose another place",
+                out.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Removes an earlier experiment, whatever its settings.
+    pub(super) fn clear(out: &Path) -> anyhow::Result<()> {
+        if out.join(PLAN).exists() {
+            std::fs::remove_dir_all(out).map_err(Error::io("remove", out))?;
+        }
+        Ok(())
+    }
+
+    /// Remembers the settings in a folder that passed the check.
+    pub(super) fn keep(&self, out: &Path) -> anyhow::Result<()> {
+        let mut stored = Stored {
+            experiment: self.experiment.name.to_owned(),
+            corpus: self.corpus.clone(),
+            settings: Stored::read(out)?.map(|known| known.settings).unwrap_or_default(),
+        };
+        for combination in self.variants.iter().flat_map(|planned| &planned.combinations) {
+            let text = toml::to_string(&combination.config.clone().with_seed(0))?;
+            stored.settings.insert(combination.folder.clone(), text);
+        }
+        std::fs::create_dir_all(out).map_err(Error::io("create", out))?;
+        write_atomically(&out.join(PLAN), &serde_json::to_vec_pretty(&stored)?)?;
+        Ok(())
+    }
+
+    fn check_known(&self, known: &Stored, out: &Path) -> anyhow::Result<()> {
+        let refuse = |what: String| {
+            let hint = "choose another folder, or start anew with `--overwrite`";
+            let text = format!("`{}` holds an experiment with {what}\nhint: {hint}", out.display());
+            Err(ConfigError::Missing(text).into())
+        };
+        if known.experiment != self.experiment.name {
+            return refuse(format!("another name: `{}`", known.experiment));
+        }
+        if known.corpus != self.corpus {
+            return refuse("another corpus, or one that has changed since".to_owned());
+        }
+        for combination in self.variants.iter().flat_map(|planned| &planned.combinations) {
+            let Some(text) = known.settings.get(&combination.folder) else { continue };
+            let now = combination.config.clone().with_seed(0);
+            // Read as settings: keys that are new since have their defaults.
+            let Ok(then) = toml::from_str::<RunConfig>(text) else {
+                return refuse("settings that cannot be read".to_owned());
+            };
+            if then != now {
+                return refuse(format!("other settings: {}", difference(&then, &now)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The variants of these names, or all, in the order of the definition.
+fn variants(experiment: &'static Experiment, names: &[String]) -> anyhow::Result<Vec<&'static Variant>> {
+    let names: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
+    for name in &names {
+        if !experiment.variants.iter().any(|variant| variant.name == *name) {
+            let known = experiment.variants.iter().map(|variant| format!("`{}`", variant.name));
+            bail!(ConfigError::UnknownChoice {
+                what: "variant",
+                name: (*name).to_owned(),
+                known: known.collect::<Vec<_>>().join(", ")
+            });
+        }
+    }
+    let chosen = experiment.variants.iter();
+    Ok(chosen.filter(|variant| names.is_empty() || names.contains(variant.name)).collect())
+}
+
+/// What is tried: what the user says, or else the experiment's grid.
+fn axes(experiment: &Experiment, args: &ExperimentArgs) -> anyhow::Result<Vec<Axis>> {
+    if args.no_grid {
+        return Ok(Vec::new());
+    }
+    if !args.tries.is_empty() {
+        return args.tries.iter().map(|argument| Axis::parse(argument)).collect();
+    }
+    let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let grid = experiment.grid.iter();
+    Ok(grid.map(|axis| Axis { keys: owned(axis.keys), values: owned(axis.values) }).collect())
+}
+
+/// What the user decides on the command line: the grid leaves it alone. What `--try` names is for it to vary.
+fn decided(head: &HeadInfo, args: &ExperimentArgs) -> anyhow::Result<Settings> {
+    let mut decided = Settings::default();
+    if args.tries.is_empty() {
+        if let Some(rate) = args.train.neural.learning_rate {
+            decided.set("train.learning_rate", rate)?;
+        }
+        for argument in &args.train.set {
+            decided.set_argument(&of_head(argument, head.name))?;
+        }
+    }
+    Ok(decided)
+}
+
+/// Refuses settings of heads that no variant has: they would have no effect.
+fn no_other_heads<'a>(
+    variants: &[&'static Variant],
+    keys: impl Iterator<Item = &'a str>,
+) -> anyhow::Result<()> {
+    for key in keys {
+        let Some(head) = heads::section(key) else { continue };
+        if !variants.iter().any(|variant| variant.head() == head) {
+            bail!(ConfigError::Missing(format!("`{key}` has no effect: no variant has the head `{head}`")));
+        }
+    }
+    Ok(())
+}
+
+/// A key with `head.` replaced by the section of a head.
+fn of_head(key: &str, head: &str) -> String {
+    key.strip_prefix("head.").map_or_else(|| key.to_owned(), |rest| format!("{head}.{rest}"))
+}
+
+fn plan_variant(
+    experiment: &Experiment,
+    variant: &'static Variant,
+    axes: &[Axis],
+    args: &ExperimentArgs,
+) -> anyhow::Result<PlannedVariant> {
+    let head = heads::find(variant.head())?;
+    let short = labels(axes);
+    let decided = decided(head, args)?;
+    // Only what concerns the variant's head, and is still open, varies here.
+    let (mut own, mut names) = (Vec::new(), Vec::new());
+    for (axis, name) in axes.iter().zip(short) {
+        let keys: Vec<String> = axis.keys.iter().map(|key| of_head(key, head.name)).collect();
+        let keys: Vec<String> = keys.into_iter().filter(|key| !heads::is_of_other(key, head.name)).collect();
+        if !keys.is_empty() && !keys.iter().any(|key| decided.contains(key)) {
+            own.push(Axis { keys, values: axis.values.clone() });
+            names.push(name);
+        }
+    }
+    let mut combinations = Vec::new();
+    let mut folders = BTreeSet::new();
+    for combination in trials::combinations(&own)? {
+        let values: Vec<(String, String)> =
+            names.iter().cloned().zip(combination.0.iter().map(|choice| choice.value.clone())).collect();
+        let config = resolve(experiment, variant, &combination, args)
+            .with_context(|| format!("variant `{}`", variant.name))?;
+        let mut folder = format!("{}/{}", variant.name, folder(&values));
+        while !folders.insert(folder.clone()) {
+            folder.push('+');
+        }
+        combinations.push(PlannedCombination { folder, values, config });
+    }
+    Ok(PlannedVariant { variant, combinations })
+}
+
+/// Shared settings, the user's, the variant's and the combination's, each over the one before.
+fn resolve(
+    experiment: &Experiment,
+    variant: &Variant,
+    combination: &Combination,
+    args: &ExperimentArgs,
+) -> anyhow::Result<RunConfig> {
+    let head = heads::find(variant.head())?;
+    let mut args = args.train.clone();
+    for argument in &mut args.set {
+        *argument = of_head(argument, head.name);
+    }
+    let own = variant.settings.iter().filter(|(key, _)| *key != "head");
+    args.set.extend(own.map(|(key, value)| format!("{key}={value}")));
+    args.set.extend(combination.arguments());
+    RunConfig::resolve_one_of(head, experiment.shared, &args)
+}
+
+/// A short name of each axis: the end of its first key, or all of it where that would be the same twice.
+fn labels(axes: &[Axis]) -> Vec<String> {
+    let end = |axis: &Axis| {
+        let key = axis.keys.first().map_or("", String::as_str);
+        key.rsplit('.').next().unwrap_or(key).replace('_', " ")
+    };
+    let twice = |label: &str| axes.iter().filter(|axis| end(axis) == label).count() > 1;
+    let label = |axis: &Axis| {
+        let short = end(axis);
+        if twice(&short) { axis.keys.join("+") } else { short }
+    };
+    axes.iter().map(label).collect()
+}
+
+/// The name of a combination's folder.
+fn folder(values: &[(String, String)]) -> String {
+    if values.is_empty() {
+        return AS_GIVEN.to_owned();
+    }
+    let plain = |text: &str| -> String {
+        text.chars().map(|c| if c.is_alphanumeric() || ".-+".contains(c) { c } else { '-' }).collect()
+    };
+    let parts: Vec<String> =
+        values.iter().map(|(name, value)| format!("{}-{}", plain(name), plain(value))).collect();
+    parts.join("_")
+}
+
+/// The first setting that differs, with both values.
+fn difference(then: &RunConfig, now: &RunConfig) -> anyhow::Result<String> {
+    let (then, now) = (Settings::of(then)?.flat(), Settings::of(now)?.flat());
+    let keys: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    let say = |value: Option<&toml::Value>| value.map_or_else(|| "not set".to_owned(), ToString::to_string);
+    let key = keys.into_iter().find(|key| then.get(*key) != now.get(*key));
+    Ok(key.map_or_else(String::new, |key| {
+        format!("`{key}` is {} there and {} here", say(then.get(key)), say(now.get(key)))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+    use crate::config::Recipe;
+
+    fn args(words: &[&str]) -> ExperimentArgs {
+        let cli = Cli::try_parse_from(["cladist", "experiment", "layer-guided"].iter().chain(words)).unwrap();
+        let Command::Experiment(args) = cli.command else { unreachable!("the command is experiment") };
+        args
+    }
+
+    fn planned(words: &[&str]) -> Vec<PlannedVariant> {
+        let args = args(words);
+        let experiment = experiments::find("layer-guided").unwrap();
+        let axes = axes(experiment, &args).unwrap();
+        let chosen = variants(experiment, &args.variants).unwrap();
+        chosen.into_iter().map(|variant| plan_variant(experiment, variant, &axes, &args).unwrap()).collect()
+    }
+
+    #[test]
+    fn every_experiment_resolves_with_its_grid() {
+        for experiment in experiments::ALL {
+            let args = args(&["--encoder", "scratch:tiny"]);
+            let axes = axes(experiment, &args).unwrap();
+            for variant in experiment.variants {
+                let planned = plan_variant(experiment, variant, &axes, &args).unwrap();
+                let n: usize = experiment.grid.iter().map(|axis| axis.values.len()).product();
+                assert_eq!(planned.combinations.len(), n, "{}", variant.name);
+            }
+        }
+    }
+
+    #[test]
+    fn dropouts_of_head_and_encoder_vary_together() {
+        for variant in planned(&["--encoder", "scratch:tiny"]) {
+            for combination in &variant.combinations {
+                let table = Settings::of(&combination.config).unwrap().flat();
+                let head = combination.config.head();
+                assert_eq!(table[&format!("{head}.dropout")], table["train.dropout"]);
+                let named = &combination.values[1];
+                assert_eq!(named.0, "dropout");
+                assert_eq!(table["train.dropout"].as_float().unwrap(), named.1.parse::<f64>().unwrap());
+            }
+            assert_eq!(
+                variant.combinations[1].folder,
+                format!("{}/learning-rate-2e-5_dropout-0.1", variant.variant.name)
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_user_decides_is_not_varied_and_wins_over_what_is_shared() {
+        let variants = planned(&["--learning-rate", "1e-3", "--set", "train.patience=9"]);
+        for combination in variants.iter().flat_map(|variant| &variant.combinations) {
+            assert_eq!(combination.values.len(), 1);
+            let Recipe::Neural(recipe) = &combination.config.recipe else {
+                unreachable!("heads on encoders")
+            };
+            assert_eq!((recipe.train.learning_rate, recipe.train.patience), (1e-3, 9));
+        }
+        let variants = planned(&["--set", "flat.dropout=0.3", "--set", "head.dropout=0.4"]);
+        let dropout = |n: usize| Settings::of(&variants[n].combinations[0].config).unwrap().flat();
+        assert_eq!(dropout(0)["flat.dropout"].as_float(), Some(0.4));
+        assert_eq!(dropout(1)["layer-guided.dropout"].as_float(), Some(0.4));
+        assert!(variants.iter().all(|variant| variant.combinations.len() == 3));
+        let words =
+            ["--variants", "hybrid,flat", "--try", "flat.dropout=0.2,0.3,0.4", "--try", "train.epochs=1,2"];
+        let variants = planned(&words);
+        let counts: Vec<(&str, usize)> =
+            variants.iter().map(|variant| (variant.variant.name, variant.combinations.len())).collect();
+        // The dropout of another head does not concern `hybrid`.
+        assert_eq!(counts, [("flat", 6), ("hybrid", 2)]);
+        assert_eq!(planned(&["--no-grid"])[0].combinations[0].folder, "flat/as-given");
+    }
+
+    #[test]
+    fn folders_of_different_values_differ() {
+        let words = ["--variants", "flat", "--try", "encoder=a/b,a-b,a+b"];
+        let folders: BTreeSet<String> =
+            planned(&words)[0].combinations.iter().map(|combination| combination.folder.clone()).collect();
+        assert_eq!(folders.len(), 3, "{folders:?}");
+        assert!(folders.iter().all(|folder| folder.matches('/').count() == 1));
+    }
+}

@@ -1,0 +1,297 @@
+//! The runs of an experiment: made, found again, judged, and the choice among them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use cladist_core::Error;
+use cladist_core::bundle::MANIFEST;
+use cladist_core::metrics::{self, Report};
+use indicatif::HumanDuration;
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Plan, PlannedCombination, PlannedVariant};
+use crate::commands::train::{self, Best};
+use crate::commands::{evaluate, trials};
+use crate::config::{Recipe, RunConfig};
+use crate::error::ConfigError;
+use crate::model;
+use crate::session::Session;
+
+/// A run that is done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Below the experiment's folder.
+    pub folder: String,
+    /// What varies, with its value here.
+    pub settings: BTreeMap<String, String>,
+    /// The seed of training.
+    pub seed: u64,
+    /// What settings are chosen by; none for a run that failed.
+    pub best: Option<Best>,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// Metrics of the split that results are measured on.
+    pub metrics: BTreeMap<String, f64>,
+    /// Levels of the taxonomy.
+    pub levels: usize,
+    /// Documents of the split.
+    pub documents: usize,
+    /// BLAKE3 of the bundle's manifest: which model it is.
+    pub model: Option<String>,
+    /// Why there is no model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The runs of one variant.
+#[derive(Debug, Default)]
+pub(super) struct VariantRuns {
+    /// One of each combination, with the first seed.
+    pub(super) grid: Vec<Run>,
+    /// The combination that was chosen.
+    pub(super) chosen: Option<usize>,
+    /// The runs of the chosen combination, one a seed.
+    pub(super) runs: Vec<Run>,
+}
+
+/// Makes runs, one after the other.
+pub(super) struct Runner<'a> {
+    plan: &'a Plan,
+    out: &'a Path,
+    session: &'a Session,
+    /// Runs so far, done before ones included.
+    n: usize,
+    /// Seconds of those that ended with a model.
+    seconds: Vec<f64>,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(plan: &'a Plan, out: &'a Path, session: &'a Session) -> Self {
+        Self { plan, out, session, n: 0, seconds: Vec::new() }
+    }
+
+    /// Finds out what cannot be trained before the first of many hours, and says what there is to do.
+    pub(super) fn prepare(&mut self) -> anyhow::Result<()> {
+        let plan = self.plan;
+        let mut rehearsed: Vec<RunConfig> = Vec::new();
+        let mut done = 0;
+        for planned in &plan.variants {
+            for combination in &planned.combinations {
+                let folders = plan.seeds.iter().map(|&seed| self.folder(combination, seed));
+                let folders: Vec<PathBuf> = folders.filter(|folder| is_done(folder)).collect();
+                for folder in &folders {
+                    self.seconds.extend(train::finished(folder)?.map(|summary| summary.seconds));
+                }
+                done += folders.len();
+                if !folders.is_empty() {
+                    continue;
+                }
+                let form = form(&combination.config);
+                if !rehearsed.contains(&form) {
+                    train::rehearse(&plan.args, &combination.config, self.session)
+                        .with_context(|| format!("variant `{}` cannot be trained", planned.variant.name))?;
+                    rehearsed.push(form);
+                }
+            }
+        }
+        let n_runs = plan.n_runs();
+        self.session.output.note(match done {
+            0 => format!("{n_runs} runs of `{}`", plan.experiment.name),
+            _ => format!(
+                "{n_runs} runs of `{}`, {} of them done already",
+                plan.experiment.name,
+                done.min(n_runs)
+            ),
+        });
+        Ok(())
+    }
+
+    /// All runs of a variant: the grid, the choice, the other seeds.
+    pub(super) fn variant(&mut self, planned: &PlannedVariant) -> anyhow::Result<VariantRuns> {
+        let mut runs = VariantRuns::default();
+        let Some((&first, others)) = self.plan.seeds.split_first() else { return Ok(runs) };
+        for combination in &planned.combinations {
+            let run = self.run(planned, combination, first)?;
+            runs.grid.push(run);
+        }
+        runs.chosen = choose(&runs.grid)?;
+        let Some(chosen) = runs.chosen else {
+            // Nothing to go on with.
+            self.n += others.len();
+            return Ok(runs);
+        };
+        runs.runs.push(runs.grid[chosen].clone());
+        for &seed in others {
+            let run = self.run(planned, &planned.combinations[chosen], seed)?;
+            runs.runs.push(run);
+        }
+        Ok(runs)
+    }
+
+    fn folder(&self, combination: &PlannedCombination, seed: u64) -> PathBuf {
+        self.out.join(&combination.folder).join(format!("seed-{seed}"))
+    }
+
+    /// One run, trained unless it is done, and judged.
+    fn run(
+        &mut self,
+        planned: &PlannedVariant,
+        combination: &PlannedCombination,
+        seed: u64,
+    ) -> anyhow::Result<Run> {
+        self.n += 1;
+        let folder = self.folder(combination, seed);
+        if !is_done(&folder) {
+            self.session.cancel.check()?;
+            self.announce(planned, combination, seed);
+            let config = || Ok(combination.config.clone().with_seed(seed));
+            trials::attempt(&folder, true, self.session, || {
+                train::with_settings(&self.plan.args, config, &folder, self.session)
+            })?;
+            self.seconds.extend(train::finished(&folder)?.map(|summary| summary.seconds));
+        }
+        self.read(&folder, combination, seed)
+    }
+
+    fn announce(&self, planned: &PlannedVariant, combination: &PlannedCombination, seed: u64) {
+        let n_runs = self.plan.n_runs();
+        let values: Vec<String> =
+            combination.values.iter().map(|(name, value)| format!("{name} {value}, ")).collect();
+        let left = if self.seconds.is_empty() {
+            String::new()
+        } else {
+            let mean = self.seconds.iter().sum::<f64>() / self.seconds.len() as f64;
+            let seconds = mean * (n_runs + 1).saturating_sub(self.n) as f64;
+            format!("; about {} left", HumanDuration(Duration::from_secs_f64(seconds.clamp(0.0, 1e9))))
+        };
+        self.session.output.note(format!(
+            "\nrun {} of {n_runs}: {}, {}seed {seed}{left}",
+            self.n,
+            planned.variant.name,
+            values.concat()
+        ));
+    }
+
+    /// What a run that is done came to. Always read from its files, so that it is the same each time.
+    fn read(&self, folder: &Path, combination: &PlannedCombination, seed: u64) -> anyhow::Result<Run> {
+        let mut run = Run {
+            folder: format!("{}/seed-{seed}", combination.folder),
+            settings: combination.values.iter().cloned().collect(),
+            seed,
+            best: None,
+            seconds: 0.0,
+            metrics: BTreeMap::new(),
+            levels: 0,
+            documents: 0,
+            model: None,
+            problem: trials::failure(folder),
+        };
+        if run.problem.is_some() {
+            return Ok(run);
+        }
+        let summary = train::finished(folder)?
+            .with_context(|| format!("the run in `{}` is not finished", folder.display()))?;
+        let report = self.report(folder)?;
+        let manifest = folder.join("bundle").join(MANIFEST);
+        let bytes = std::fs::read(&manifest).map_err(Error::io("read", &manifest))?;
+        run.model = Some(blake3::hash(&bytes).to_hex().to_string());
+        // Models that do not watch dev while they are trained are chosen by what they reach there.
+        let reached = || {
+            let value = *summary.dev.get("micro-f1")?;
+            Some(Best { monitor: "micro-f1".to_owned(), step: 0, value })
+        };
+        run.best = summary.best.clone().or_else(reached);
+        run.seconds = summary.seconds;
+        run.levels = report.per_level.len();
+        run.documents = report.n_documents;
+        run.metrics = report.metrics;
+        Ok(run)
+    }
+
+    /// The report of a run on the split that results are measured on, made if it is not there.
+    fn report(&self, folder: &Path) -> anyhow::Result<Report> {
+        let path = folder.join("reports").join(format!("{}.json", self.plan.split));
+        let read = || serde_json::from_slice::<Report>(&std::fs::read(&path).ok()?).ok();
+        if let Some(report) = read() {
+            return Ok(report);
+        }
+        let run = model::open(folder, self.session)?;
+        let bad_lines = &self.plan.args.bad_lines;
+        evaluate::own(&run, folder, self.plan.split, bad_lines, self.session)?;
+        read().with_context(|| format!("cannot use `{}`", path.display()))
+    }
+}
+
+/// Whether nothing is left to train: the run ended with a model, or without one.
+fn is_done(folder: &Path) -> bool {
+    trials::failure(folder).is_some() || matches!(train::finished(folder), Ok(Some(_)))
+}
+
+/// What decides whether a network can be made: settings of training have no part in it.
+fn form(config: &RunConfig) -> RunConfig {
+    let mut form = config.clone();
+    if let Recipe::Neural(recipe) = &mut form.recipe {
+        recipe.train = cladist_nn::train::TrainConfig::default();
+    }
+    form
+}
+
+/// The run that is best on dev, the first of equals. None if all failed.
+fn choose(grid: &[Run]) -> anyhow::Result<Option<usize>> {
+    let done = || grid.iter().enumerate().filter(|(_, run)| run.problem.is_none());
+    if grid.len() > 1
+        && let Some((_, run)) = done().find(|(_, run)| run.best.is_none())
+    {
+        bail!(ConfigError::Missing(format!(
+            "`{}` has no value on dev to choose by\nhint: give a dev split, hold one out with `--dev 0.1`, and set `refit=never`",
+            run.folder
+        )));
+    }
+    let cost = |run: &Run| {
+        run.best.as_ref().map_or(0.0, |best| {
+            let higher = metrics::find(&best.monitor).is_some_and(|(info, _)| info.higher_is_better);
+            let cost = if higher { -best.value } else { best.value };
+            if cost.is_nan() { f64::INFINITY } else { cost }
+        })
+    };
+    Ok(done().min_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b))).map(|(n, _)| n))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A finished run, or one that failed.
+    pub(crate) fn run(folder: &str, seed: u64, monitor: &str, value: Option<f64>) -> Run {
+        Run {
+            folder: folder.to_owned(),
+            settings: BTreeMap::new(),
+            seed,
+            best: value.map(|value| Best { monitor: monitor.to_owned(), step: 1, value }),
+            seconds: 2.0,
+            metrics: BTreeMap::new(),
+            levels: 2,
+            documents: 9,
+            model: Some(folder.to_owned()),
+            problem: value.is_none().then(|| "diverged".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_smallest_loss_or_the_largest_metric_is_chosen() {
+        let grid = |monitor: &str, values: &[Option<f64>]| -> Vec<Run> {
+            values.iter().map(|&value| run("x", 1, monitor, value)).collect()
+        };
+        let values = [None, Some(0.3), Some(0.2), Some(0.2), Some(0.9)];
+        assert_eq!(choose(&grid("loss", &values)).unwrap(), Some(2));
+        assert_eq!(choose(&grid("micro-f1", &values)).unwrap(), Some(4));
+        assert_eq!(choose(&grid("loss", &[None, None])).unwrap(), None);
+        let mut unknown = grid("loss", &[Some(0.1), Some(0.2)]);
+        unknown[1].best = None;
+        assert!(choose(&unknown).unwrap_err().to_string().contains("--dev"));
+        // Nothing to choose from needs nothing to choose by.
+        assert_eq!(choose(&unknown[1..]).unwrap(), Some(0));
+    }
+}

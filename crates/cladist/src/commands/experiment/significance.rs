@@ -1,0 +1,166 @@
+//! Whether variants differ from the baseline by more than chance.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::Path;
+
+use cladist_core::corpus::SplitName;
+use cladist_core::metrics::bootstrap::ResampleOptions;
+use cladist_core::metrics::compare::{Comparison, Contributions};
+use serde::{Deserialize, Serialize};
+
+use super::plan::Plan;
+use super::results::{Results, SIGNIFICANT};
+use super::runs::{Run, VariantRuns};
+use crate::args::DecodeArgs;
+use crate::commands::evaluate;
+use crate::judge::Answers;
+use crate::model;
+use crate::session::Session;
+
+/// Tests of a variant against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tests {
+    /// One a metric: `a` is the baseline, `b` the variant, both over all seeds.
+    pub metrics: Vec<Comparison>,
+    /// Seeds that both have a run of.
+    pub seeds: Vec<u64>,
+    /// The models compared, baseline and variant by seed.
+    pub models: Vec<(String, String)>,
+    /// Documents.
+    pub documents: usize,
+    /// Rounds of the randomisation.
+    pub resamples: usize,
+}
+
+impl Tests {
+    /// What was done, in words.
+    #[must_use]
+    pub(super) fn describe(&self, baseline: &str, split: SplitName) -> String {
+        let exchanged = match self.seeds.len() {
+            1 => "a document's answers of both are exchanged".to_owned(),
+            n => format!("a document's answers by all {n} seeds are exchanged together"),
+        };
+        format!(
+            "* differs from `{baseline}`, p < {SIGNIFICANT}: two-sided paired randomisation over {} documents of {split}, \
+             {} rounds; {exchanged}; each column by itself, not corrected for their number",
+            self.documents, self.resamples
+        )
+    }
+}
+
+/// The models of two variants, seed by seed where both have one.
+fn pairs<'r>(baseline: &'r [Run], runs: &'r [Run]) -> Vec<(&'r Run, &'r Run)> {
+    let partner = |run: &'r Run| {
+        let other = baseline.iter().find(|other| other.seed == run.seed && other.model.is_some())?;
+        run.model.is_some().then_some((other, run))
+    };
+    runs.iter().filter_map(partner).collect()
+}
+
+fn models(pairs: &[(&Run, &Run)]) -> Vec<(String, String)> {
+    let name = |run: &Run| run.model.clone().unwrap_or_default();
+    pairs.iter().map(|(a, b)| (name(a), name(b))).collect()
+}
+
+fn baseline<'r>(plan: &Plan, done: &'r [VariantRuns]) -> Option<&'r [Run]> {
+    let place = plan.variants.iter().position(|planned| planned.variant.name == plan.experiment.baseline)?;
+    done.get(place).map(|runs| runs.runs.as_slice())
+}
+
+/// Tests of an earlier call that are of the same models.
+pub(super) fn known(plan: &Plan, done: &[VariantRuns], earlier: Option<&Results>) -> BTreeMap<String, Tests> {
+    let Some(baseline) = baseline(plan, done) else { return BTreeMap::new() };
+    let mut known = BTreeMap::new();
+    for (planned, runs) in plan.variants.iter().zip(done) {
+        let name = planned.variant.name;
+        let row = earlier.and_then(|earlier| earlier.variants.iter().find(|row| row.name == name));
+        let now = models(&pairs(baseline, &runs.runs));
+        if let Some(tests) = row.and_then(|row| row.tests.clone()).filter(|tests| tests.models == now) {
+            known.insert(name.to_owned(), tests);
+        }
+    }
+    known
+}
+
+/// Tests every variant against the baseline by the metrics of the table, unless its tests are known. Scores are
+/// computed again, one model after the other; what each document contributes to the metrics is all that is kept.
+pub(super) fn test(
+    plan: &Plan,
+    done: &[VariantRuns],
+    mut known: BTreeMap<String, Tests>,
+    metrics: &[String],
+    out: &Path,
+    session: &Session,
+) -> anyhow::Result<BTreeMap<String, Tests>> {
+    let Some(baseline) = baseline(plan, done) else { return Ok(known) };
+    let options = ResampleOptions { metrics: metrics.to_vec(), ..ResampleOptions::default() };
+    let mut collected: BTreeMap<&str, Contributions> = BTreeMap::new();
+    for (planned, runs) in plan.variants.iter().zip(done) {
+        let name = planned.variant.name;
+        let pairs = pairs(baseline, &runs.runs);
+        if name == plan.experiment.baseline || known.contains_key(name) || pairs.is_empty() {
+            continue;
+        }
+        session.output.note(format!("testing {name} against {}", plan.experiment.baseline));
+        let mut sides: [Option<Contributions>; 2] = [None, None];
+        for (a, b) in &pairs {
+            let first = match collected.entry(a.folder.as_str()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => place.insert(contributions(plan, a, &options, out, session)?),
+            };
+            let answers = [first.clone(), contributions(plan, b, &options, out, session)?];
+            for (side, answers) in sides.iter_mut().zip(answers) {
+                match side {
+                    Some(side) => side.join(&answers)?,
+                    None => *side = Some(answers),
+                }
+            }
+        }
+        let [Some(a), Some(b)] = sides else { continue };
+        let metrics = a.compare(&b, &options, &session.job())?;
+        session.bars.clear();
+        let tests = Tests {
+            metrics,
+            seeds: pairs.iter().map(|(_, run)| run.seed).collect(),
+            models: models(&pairs),
+            documents: runs.runs.iter().map(|run| run.documents).max().unwrap_or(0),
+            resamples: options.resamples,
+        };
+        known.insert(name.to_owned(), tests);
+    }
+    Ok(known)
+}
+
+fn contributions(
+    plan: &Plan,
+    run: &Run,
+    options: &ResampleOptions,
+    out: &Path,
+    session: &Session,
+) -> anyhow::Result<Contributions> {
+    let folder = out.join(&run.folder);
+    let opened = model::open(&folder, session)?;
+    let (split, _) = evaluate::own_split(&opened, &folder, plan.split, &plan.args.bad_lines, session)?;
+    let answers = Answers::new(&opened.model, &split, &DecodeArgs::default(), session)?;
+    let metric_options = &opened.model.config.common.metrics;
+    let contributions =
+        Contributions::collect(&answers.judged(), &options.metrics, metric_options, &session.job())?;
+    session.bars.clear();
+    Ok(contributions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::experiment::runs::tests::run;
+
+    #[test]
+    fn only_seeds_that_both_finished_are_compared() {
+        let flat = [run("a1", 1, "loss", Some(0.1)), run("a2", 2, "loss", Some(0.1))];
+        let mut failed = run("b1", 1, "loss", None);
+        failed.model = None;
+        let other = [failed, run("b2", 2, "loss", Some(0.1)), run("b3", 3, "loss", Some(0.1))];
+        assert_eq!(models(&pairs(&flat, &other)), [("a2".to_owned(), "b2".to_owned())]);
+    }
+}

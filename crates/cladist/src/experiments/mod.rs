@@ -1,0 +1,116 @@
+//! The table of experiments: comparisons of variants as their authors made them, each run by one command.
+//!
+//! An experiment is a file beside this one and a line in [`ALL`]. It says what to run and which table to print; how
+//! runs are made, chosen, resumed and compared is the business of `cladist experiment`.
+
+mod layer_guided;
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use crate::error::ConfigError;
+
+/// A comparison of variants.
+#[derive(Debug, Serialize)]
+pub struct Experiment {
+    /// As typed.
+    pub name: &'static str,
+    /// One line of help.
+    pub description: &'static str,
+    /// What is compared, in the order of the table.
+    pub variants: &'static [Variant],
+    /// Settings of all variants; the user's win over them.
+    #[serde(serialize_with = "map")]
+    pub shared: &'static [Setting],
+    /// What is tried for each variant, with one seed; the best on dev is run with all seeds.
+    pub grid: &'static [Axis],
+    /// The variant that all others are tested against.
+    pub baseline: &'static str,
+    /// What the table shows, in words.
+    pub measure: &'static str,
+    /// The table.
+    pub columns: &'static [Column],
+}
+
+/// A key and its value as `--set` takes them.
+pub type Setting = (&'static str, &'static str);
+
+/// One of the things compared.
+#[derive(Debug, Serialize)]
+pub struct Variant {
+    /// As typed and printed; the name of a folder.
+    pub name: &'static str,
+    /// What makes it: `head`, and more. These win over the user's settings.
+    #[serde(serialize_with = "map")]
+    pub settings: &'static [Setting],
+}
+
+impl Variant {
+    /// The name of its head.
+    #[must_use]
+    pub fn head(&self) -> &'static str {
+        self.settings.iter().find(|(key, _)| *key == "head").map_or("", |(_, head)| head)
+    }
+}
+
+/// Settings that take the same value, one after the other. `head.` stands for the section of the variant's head.
+#[derive(Debug, Serialize)]
+pub struct Axis {
+    /// The keys; the first one names the axis.
+    pub keys: &'static [&'static str],
+    /// The values.
+    pub values: &'static [&'static str],
+}
+
+/// A column of the table: a share, printed in percent.
+#[derive(Debug, Serialize)]
+pub struct Column {
+    /// Its head; `<n>` stands for a level.
+    pub label: &'static str,
+    /// The metric, on test; one with `<n>` makes a column of each level.
+    pub metric: &'static str,
+}
+
+/// Every experiment.
+pub static ALL: &[&Experiment] = &[&layer_guided::EXPERIMENT];
+
+/// The experiment of this name.
+pub fn find(name: &str) -> anyhow::Result<&'static Experiment> {
+    ALL.iter().find(|experiment| experiment.name == name).copied().ok_or_else(|| {
+        let known = ALL.iter().map(|experiment| format!("`{}`", experiment.name)).collect::<Vec<_>>();
+        ConfigError::UnknownChoice { what: "experiment", name: name.to_owned(), known: known.join(", ") }
+            .into()
+    })
+}
+
+fn map<S: Serializer>(settings: &[Setting], serializer: S) -> Result<S::Ok, S::Error> {
+    settings.iter().copied().collect::<BTreeMap<_, _>>().serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_definition_is_sound() {
+        let mut names = BTreeSet::new();
+        for experiment in ALL {
+            assert!(names.insert(experiment.name), "{} is there twice", experiment.name);
+            let variants: BTreeSet<&str> = experiment.variants.iter().map(|variant| variant.name).collect();
+            assert_eq!(variants.len(), experiment.variants.len(), "{}", experiment.name);
+            assert!(variants.contains(experiment.baseline), "{}", experiment.name);
+            for variant in experiment.variants {
+                crate::heads::find(variant.head()).unwrap();
+            }
+            for column in experiment.columns {
+                let metric = column.metric.replace("<n>", "1");
+                assert!(cladist_core::metrics::find(&metric).is_some(), "{metric}");
+                assert_eq!(column.metric.contains("<n>"), column.label.contains("<n>"), "{}", column.label);
+            }
+            assert!(experiment.grid.iter().all(|axis| !axis.keys.is_empty() && !axis.values.is_empty()));
+        }
+    }
+}
