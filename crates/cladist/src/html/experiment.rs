@@ -47,13 +47,19 @@ pub fn experiment(results: &Results) -> String {
 }
 
 fn table(page: &mut String, results: &Results) {
-    page.push_str("<table><tr><th>variant<th class=text>settings");
+    page.push_str("<table><tr><th>variant");
+    if results.has_choice() {
+        page.push_str("<th class=text>settings");
+    }
     for column in &results.columns {
         let _ = write!(page, "<th>{}", escape(&column.label));
     }
     page.push_str("<th>runs<th>seconds");
     for row in &results.variants {
-        let _ = write!(page, "<tr><td>{}<td class=text>{}", escape(&row.name), escape(&row.choice()));
+        let _ = write!(page, "<tr><td>{}", escape(&row.name));
+        if results.has_choice() {
+            let _ = write!(page, "<td class=text>{}", escape(&row.choice()));
+        }
         for column in &results.columns {
             match row.values.get(&column.metric) {
                 Some(value) => {

@@ -182,12 +182,20 @@ impl Results {
         format!("{} on {} ({} documents), in percent, {seeds}", self.measure, self.split, self.documents)
     }
 
+    /// Whether settings were chosen, so that there is something to say about them.
+    #[must_use]
+    pub fn has_choice(&self) -> bool {
+        self.variants.iter().any(|row| !row.chosen.is_empty())
+    }
+
     /// For the terminal.
     #[must_use]
     pub fn table(&self) -> Table {
-        let heads = ["variant", "settings"].map(str::to_owned).into_iter();
+        // The first columns are text.
+        let n_text = if self.has_choice() { 2 } else { 1 };
+        let heads = ["variant", "settings"].map(str::to_owned).into_iter().take(n_text);
         let heads = heads.chain(self.columns.iter().map(|column| column.label.clone()));
-        let mut table = Table::new(2, heads.chain(["runs", "seconds"].map(str::to_owned)));
+        let mut table = Table::new(n_text, heads.chain(["runs", "seconds"].map(str::to_owned)));
         for row in &self.variants {
             let mark = |metric: &str| if row.differs(metric) { "*" } else { " " };
             let cells = self.columns.iter().map(|column| {
@@ -205,7 +213,7 @@ impl Results {
             };
             let seconds =
                 row.seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.0}", seconds.mean));
-            let first = [row.name.clone(), row.choice()].into_iter();
+            let first = [row.name.clone(), row.choice()].into_iter().take(n_text);
             table.row(first.chain(cells).chain([n_runs, seconds]));
         }
         table

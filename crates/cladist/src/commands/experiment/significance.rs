@@ -39,7 +39,7 @@ impl Tests {
     pub(super) fn describe(&self, baseline: &str, split: SplitName) -> String {
         let exchanged = match self.seeds.len() {
             1 => "a document's answers of both are exchanged".to_owned(),
-            n => format!("a document's answers by all {n} seeds are exchanged together"),
+            n => format!("a document's answers of {n} seeds are exchanged together"),
         };
         format!(
             "* differs from `{baseline}`, p < {SIGNIFICANT}: two-sided paired randomisation over {} documents of {split}, \
