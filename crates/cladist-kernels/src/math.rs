@@ -32,13 +32,13 @@ pub(crate) unsafe fn exp<S: Simd>(x: S::V) -> S::V {
 #[inline(always)]
 pub(crate) unsafe fn distribution<S: Simd>(x: S::V) -> S::V {
     const P: [f32; 6] =
-        [2.770_681_4e-8, -2.101_024e-6, -5.692_506_4e-5, -7.349_906_3e-4, -2.954_599_8e-3, -1.609_603_3e-2];
-    const Q: [f32; 4] = [-2.133_740_6e-4, -1.682_827e-3, -7.373_329_2e-3, -1.426_473_9e-2];
+        [2.770_681_5e-8, -2.101_024e-6, -5.692_506_2e-5, -7.349_906_4e-4, -2.954_6e-3, -1.609_603_3e-2];
+    const Q: [f32; 4] = [-2.133_740_6e-4, -1.682_827e-3, -7.373_329_3e-3, -1.426_473_9e-2];
     unsafe {
         let scaled = S::mul(x, S::splat(std::f32::consts::FRAC_1_SQRT_2));
         let z = S::min(S::max(scaled, S::splat(-4.0)), S::splat(4.0));
         let square = S::mul(z, z);
-        let mut p = S::splat(-2.726_142_3e-10);
+        let mut p = S::splat(-2.726_142_4e-10);
         for c in P {
             p = S::fma(p, square, S::splat(c));
         }

@@ -38,13 +38,13 @@ pub struct Cli {
 #[derive(Debug, Args)]
 pub struct Global {
     /// Say nothing but results and errors
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 1000)]
     pub quiet: bool,
     /// Worker threads [default: one per core]
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, display_order = 1001, value_name = "N")]
     pub threads: Option<usize>,
     /// Where tensors live: `cpu`, or a device that this program was built for
-    #[arg(long, global = true, value_name = "DEVICE", default_value = "cpu")]
+    #[arg(long, global = true, display_order = 1002, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
 }
 
