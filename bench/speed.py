@@ -87,6 +87,7 @@ def main():
     parser.add_argument("--malloc", default="best", help="as torch_speed.py has it")
     parser.add_argument("--onnx", action="store_true", help="onnxruntime too")
     parser.add_argument("--wide", action="store_true", help="the 12 x 768 shape too")
+    parser.add_argument("--only", default="", help="only cases whose name has this in it, such as `16x128` or `12x768`")
     parser.add_argument("--json", help="write all results here")
     options = parser.parse_args()
     cases = [(options.model, name, mode) for name in ("16x128", "as they come") for mode in ("train", "infer")]
@@ -100,6 +101,9 @@ def main():
             files[name].write_text("".join(json.dumps(batch) + "\n" for batch in content))
         print(f"{'case':34} {'cladist':>9} {'PyTorch':>9} {'ratio':>6}   {'memory':>13} {'ratio':>6}")
         for model, name, mode in cases:
+            line = f"{mode} {'12x768 ' if ',' in model else ''}{name}"
+            if options.only not in line:
+                continue
             mine, other, malloc = [], [], None
             for _ in range(options.rounds):
                 other.append(torch(files[name], model, mode, options, malloc=malloc))
@@ -108,8 +112,6 @@ def main():
                 mine += [ours(files[name], model, mode, options) for _ in range(tried)]
                 malloc = other[-1]["malloc"]
             a, b = max(mine, key=rate), max(other, key=rate)
-            shape = "12x768 " if "," in model else ""
-            line = f"{mode} {shape}{name}"
             print(
                 f"{line:34} {rate(a):9.2f} {rate(b):9.2f} {rate(a) / rate(b):6.2f}   "
                 f"{memory(a):5.0f}/{memory(b):5.0f}MB {memory(a) / memory(b):6.2f}",
