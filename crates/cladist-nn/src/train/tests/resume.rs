@@ -161,7 +161,7 @@ fn other_settings_or_documents_are_refused() {
     let other_seed = Run { config: TrainConfig { seed: 7, ..quick() }, ..run.clone() };
     let other_dev = Run { n_dev: 4, ..run.clone() };
     let mut other_head = run.clone();
-    other_head.design.head = crate::heads::AnyHeadConfig::Flat(crate::heads::flat::FlatConfig {
+    other_head.design.head = AnyHeadConfig::Flat(crate::heads::flat::FlatConfig {
         dropout: 0.2,
         ..crate::heads::flat::FlatConfig::default()
     });
