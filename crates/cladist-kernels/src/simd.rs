@@ -24,7 +24,7 @@ pub(crate) trait Simd: Copy {
     unsafe fn min(a: Self::V, b: Self::V) -> Self::V;
     /// Nearest whole number.
     unsafe fn round(a: Self::V) -> Self::V;
-    /// 2^n for whole n in −126..=127.
+    /// 2^n for whole n in −126..=127, and 0 for −127.
     unsafe fn exp2i(n: Self::V) -> Self::V;
     /// |a|
     unsafe fn abs(a: Self::V) -> Self::V;
