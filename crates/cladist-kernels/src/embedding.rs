@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::norm::{Moments, normalise, normalise_backward};
 use crate::pool::Buffer;
+use crate::simd::add;
 
 /// The tables of an encoder's embeddings, row by row.
 #[derive(Debug, Clone, Copy)]
@@ -114,10 +115,6 @@ fn row(table: &[f32], index: u32, hidden: usize) -> &[f32] {
 
 fn row_mut(table: &mut [f32], index: u32, hidden: usize) -> &mut [f32] {
     &mut table[index as usize * hidden..][..hidden]
-}
-
-fn add(target: &mut [f32], part: &[f32]) {
-    target.iter_mut().zip(part).for_each(|(target, part)| *target += part);
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::pool::Buffer;
 use crate::simd::{Kernel, Simd, dispatch};
 
 pub use pack::Packed;
-use pack::copy;
+use pack::{copy, tile_size};
 
 /// Depth of a pass: a panel of this depth stays in the first-level cache.
 const DEPTH: usize = 384;
@@ -49,7 +49,7 @@ pub fn product<E: Fn(usize, &mut [f32]) + Sync>(
         assert!(bias.len() >= n);
     }
     // Blocks of even size for every core; what a row becomes does not depend on its block.
-    let (most, cores) = (dispatch(BlockRows), rayon::current_num_threads());
+    let (most, cores) = (4 * tile_size().0, rayon::current_num_threads());
     let rows = if m <= most { most } else { m.div_ceil(m.div_ceil(most * cores) * cores) };
     let block = |(number, block): (usize, &mut [f32])| {
         let first = number * rows;
@@ -91,15 +91,6 @@ pub(crate) fn outer_product_here(
     assert!(y.len() >= (tokens - 1) * y_stride + n && x.len() >= (tokens - 1) * x_stride + k);
     packed.pack(x, tokens, k, x_stride);
     dispatch(Strip { y, y_stride, depth: tokens, b: packed, c });
-}
-
-struct BlockRows;
-impl Kernel for BlockRows {
-    type Output = usize;
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> usize {
-        4 * S::ROWS
-    }
 }
 
 struct Rows<'a> {
@@ -169,7 +160,7 @@ pub fn outer_product(
     assert!(y.len() >= (tokens - 1) * y_stride + n && x.len() >= (tokens - 1) * x_stride + k);
     // A strip of outputs is one task: it packs its own columns of `y` and shares the packed `x`, of which as many
     // tokens are taken at once as the second-level cache holds.
-    let strip = dispatch(StripRows);
+    let strip = 2 * tile_size().0;
     let passes = (300_000 / (k * TOKENS)).max(1);
     let mut packed: Vec<Packed> = Vec::new();
     packed.resize_with(passes.min(tokens.div_ceil(TOKENS)), Packed::default);
@@ -194,15 +185,6 @@ pub fn outer_product(
                 }
             }
         });
-    }
-}
-
-struct StripRows;
-impl Kernel for StripRows {
-    type Output = usize;
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> usize {
-        2 * S::ROWS
     }
 }
 

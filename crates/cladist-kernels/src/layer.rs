@@ -16,7 +16,7 @@ use crate::dropout::Dropout;
 use crate::gemm::{Packed, Start, outer_product, product, product_here};
 use crate::norm::{Moments, normalise, normalise_backward};
 use crate::pool::Buffer;
-use crate::simd::vectorised;
+use crate::simd::{add, vectorised};
 
 /// Rows of a block at most: what is in flight of it stays in the second-level cache.
 const BLOCK: usize = 56;
@@ -421,10 +421,6 @@ fn column_sums(rows: &[f32], sums: &mut [f32]) {
             sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
     });
-}
-
-fn add(target: &mut [f32], part: &[f32]) {
-    vectorised(|| target.iter_mut().zip(part).for_each(|(target, part)| *target += part));
 }
 
 #[cfg(test)]

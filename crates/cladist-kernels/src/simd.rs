@@ -263,6 +263,11 @@ pub(crate) fn vectorised<T>(work: impl FnOnce() -> T) -> T {
     dispatch(Plain(work))
 }
 
+/// `target += part`, value by value.
+pub(crate) fn add(target: &mut [f32], part: &[f32]) {
+    vectorised(|| target.iter_mut().zip(part).for_each(|(target, part)| *target += part));
+}
+
 /// Runs a kernel with the best instructions of this machine.
 #[inline]
 pub(crate) fn dispatch<K: Kernel>(kernel: K) -> K::Output {

@@ -40,7 +40,7 @@ impl Packed {
     }
 
     fn reset(&mut self, k: usize, n: usize) {
-        self.width = panel_width();
+        self.width = tile_size().1;
         (self.k, self.n) = (k, n);
         let len = n.div_ceil(self.width) * self.width * k;
         // Every value is written by the packers, so old contents may stay.
@@ -62,48 +62,54 @@ impl Packed {
         (&mut self.data[self.first..][..len], size.max(1))
     }
 
-    /// Packs `b[k][n]` with `stride` values from row to row.
-    pub fn pack(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
-        assert!(k == 0 || b.len() >= (k - 1) * stride + n);
+    /// Makes every panel by `panel(first column, values, width)`.
+    fn fill(
+        &mut self,
+        (k, n): (usize, usize),
+        parallel: bool,
+        panel: impl Fn(usize, &mut [f32], usize) + Sync,
+    ) {
         self.reset(k, n);
         let width = self.width;
         let (panels, size) = self.panels();
-        for (panel, out) in panels.chunks_exact_mut(size).enumerate() {
-            pack_panel(out, b, panel * width, n, stride, width);
+        let make = |(number, out): (usize, &mut [f32])| panel(number * width, out, width);
+        if parallel {
+            panels.par_chunks_exact_mut(size).enumerate().for_each(make);
+        } else {
+            panels.chunks_exact_mut(size).enumerate().for_each(make);
         }
+    }
+
+    fn rows(&mut self, parallel: bool, b: &[f32], k: usize, n: usize, stride: usize) {
+        assert!(k == 0 || b.len() >= (k - 1) * stride + n);
+        self.fill((k, n), parallel, |first, out, width| pack_panel(out, b, first, n, stride, width));
+    }
+
+    fn columns(&mut self, parallel: bool, b: &[f32], k: usize, n: usize, stride: usize) {
+        assert!(n == 0 || b.len() >= (n - 1) * stride + k);
+        self.fill((k, n), parallel, |first, out, width| {
+            pack_panel_transposed(out, b, first, n, k, stride, width);
+        });
+    }
+
+    /// Packs `b[k][n]` with `stride` values from row to row.
+    pub fn pack(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
+        self.rows(false, b, k, n, stride);
     }
 
     /// Like [`Packed::pack`], on all cores.
     pub fn pack_parallel(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
-        assert!(k == 0 || b.len() >= (k - 1) * stride + n);
-        self.reset(k, n);
-        let width = self.width;
-        let (panels, size) = self.panels();
-        panels.par_chunks_exact_mut(size).enumerate().for_each(|(panel, out)| {
-            pack_panel(out, b, panel * width, n, stride, width);
-        });
+        self.rows(true, b, k, n, stride);
     }
 
     /// Packs the transpose of `b[n][k]`, `stride` values from row to row: weights as `[out, in]` for `x·Wᵀ`.
     pub fn pack_transposed(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
-        assert!(n == 0 || b.len() >= (n - 1) * stride + k);
-        self.reset(k, n);
-        let width = self.width;
-        let (panels, size) = self.panels();
-        for (panel, out) in panels.chunks_exact_mut(size).enumerate() {
-            pack_panel_transposed(out, b, panel * width, n, k, stride, width);
-        }
+        self.columns(false, b, k, n, stride);
     }
 
     /// Like [`Packed::pack_transposed`], on all cores.
     pub fn pack_transposed_parallel(&mut self, b: &[f32], k: usize, n: usize, stride: usize) {
-        assert!(n == 0 || b.len() >= (n - 1) * stride + k);
-        self.reset(k, n);
-        let width = self.width;
-        let (panels, size) = self.panels();
-        panels.par_chunks_exact_mut(size).enumerate().for_each(|(panel, out)| {
-            pack_panel_transposed(out, b, panel * width, n, k, stride, width);
-        });
+        self.columns(true, b, k, n, stride);
     }
 }
 
@@ -178,15 +184,15 @@ fn pack_panel_transposed(
     }
 }
 
-struct PanelWidth;
-impl Kernel for PanelWidth {
-    type Output = usize;
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> usize {
-        2 * S::LANES
+/// Rows and columns of a tile on this machine.
+pub(super) fn tile_size() -> (usize, usize) {
+    struct Size;
+    impl Kernel for Size {
+        type Output = (usize, usize);
+        #[inline(always)]
+        unsafe fn run<S: Simd>(self) -> (usize, usize) {
+            (S::ROWS, 2 * S::LANES)
+        }
     }
-}
-
-fn panel_width() -> usize {
-    dispatch(PanelWidth)
+    dispatch(Size)
 }
