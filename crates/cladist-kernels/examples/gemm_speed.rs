@@ -29,11 +29,11 @@ fn main() {
         let mut packed = Packed::default();
         let pack = best(n * k, || packed.pack_transposed_parallel(&w, k, n, k));
         let mut c = vec![0.0f32; m * n];
-        let forward = best(2 * m * n * k, || product(&a, k, &packed, &mut c, Start::Zero, |_, _| {}));
+        let forward = best(2 * m * n * k, || product(&a, k, &packed, &mut c, Start::Zero));
         let mut back = Packed::default();
         back.pack_parallel(&w, n, k, k);
         let mut da = vec![0.0f32; m * k];
-        let backward = best(2 * m * n * k, || product(&c, n, &back, &mut da, Start::Zero, |_, _| {}));
+        let backward = best(2 * m * n * k, || product(&c, n, &back, &mut da, Start::Zero));
         let mut dw = vec![0.0f32; n * k];
         let outer = best(2 * m * n * k, || outer_product(&c, n, n, &a, k, k, m, &mut dw));
         println!(

@@ -5,7 +5,7 @@
     reason = "a benchmark prints its figures and knows its shapes"
 )]
 use cladist_kernels::{
-    attention::{Heads, Sequences},
+    attention::{Heads, Outputs, Sequences},
     dropout::Dropout,
     layer::*,
 };
@@ -49,7 +49,7 @@ fn main() {
                 weights.up_weight,
                 weights.down_weight,
             );
-            forward(shape, &weights, &panels, &x, sequences, Dropouts::NONE, &mut y, false);
+            forward(shape, &weights, &panels, &x, sequences, Outputs::All, Dropouts::NONE, &mut y, false);
         }
         let inference = 16.0 / t.elapsed().as_secs_f64();
         let t = Instant::now();
@@ -62,7 +62,10 @@ fn main() {
                 weights.up_weight,
                 weights.down_weight,
             );
-            saved.push(forward(shape, &weights, &panels, &x, sequences, dropouts, &mut y, true).unwrap());
+            saved.push(
+                forward(shape, &weights, &panels, &x, sequences, Outputs::All, dropouts, &mut y, true)
+                    .unwrap(),
+            );
         }
         let f = t.elapsed();
         let mut dx = vec![0.0; x.len()];
@@ -84,7 +87,18 @@ fn main() {
                 norm2_gain: n(),
                 norm2_bias: n(),
             };
-            backward(shape, &weights, &x, sequences, dropouts, saved, &y, &mut dx, &mut gradients);
+            backward(
+                shape,
+                &weights,
+                &x,
+                sequences,
+                Outputs::All,
+                dropouts,
+                saved,
+                &y,
+                &mut dx,
+                &mut gradients,
+            );
         }
         println!(
             "inference {inference:.1} docs/s, training {:.1} docs/s (forward {:.0?}, backward {:.0?})",

@@ -3,6 +3,8 @@
 //! For each sequence and head, O = softmax(Q·Kᵀ/√d)·V. Forward keeps the logarithm of each row's normaliser;
 //! backward computes the probabilities again from it.
 
+mod sequences;
+
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -13,70 +15,10 @@ use crate::gemm::{Packed, Start, outer_product_here, product_here};
 use crate::math::exp;
 use crate::simd::{Kernel, Simd, dispatch, vectorised};
 
+pub use sequences::{Heads, Outputs, Sequences};
+
 /// Query rows handled at once: their scores stay in the second-level cache.
 const BLOCK: usize = 56;
-
-/// Tokens of a batch laid end to end: sequence i is `offsets[i]..offsets[i + 1]`.
-#[derive(Debug, Clone, Copy)]
-pub struct Sequences<'a>(&'a [usize]);
-
-impl<'a> Sequences<'a> {
-    /// Offsets that start at 0 and never fall.
-    ///
-    /// # Panics
-    /// If they do not.
-    #[must_use]
-    pub fn new(offsets: &'a [usize]) -> Self {
-        assert!(
-            offsets.first() == Some(&0) && offsets.is_sorted(),
-            "sequence offsets must start at 0 and rise"
-        );
-        Self(offsets)
-    }
-
-    /// Tokens in all.
-    #[must_use]
-    pub fn n_tokens(self) -> usize {
-        self.0.last().copied().unwrap_or(0)
-    }
-
-    /// The number of sequences.
-    #[must_use]
-    pub fn len(self) -> usize {
-        self.0.len() - 1
-    }
-
-    /// Whether there is no sequence.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-
-    /// The tokens of a sequence.
-    #[must_use]
-    pub fn range(self, sequence: usize) -> Range<usize> {
-        self.0[sequence]..self.0[sequence + 1]
-    }
-}
-
-/// Width of the model and number of heads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heads {
-    /// Width of token states.
-    pub hidden: usize,
-    /// Attention heads.
-    pub n_heads: usize,
-}
-
-impl Heads {
-    fn width(self) -> usize {
-        self.hidden / self.n_heads
-    }
-
-    fn scale(self) -> f32 {
-        1.0 / (self.width() as f32).sqrt()
-    }
-}
 
 #[derive(Default)]
 struct Scratch {
@@ -115,31 +57,37 @@ impl Target {
     }
 }
 
+/// Each head with the tokens and the rows of output of each sequence.
 fn tasks(
     sequences: Sequences<'_>,
     heads: Heads,
-) -> impl IndexedParallelIterator<Item = (usize, Range<usize>)> {
-    (0..sequences.len() * heads.n_heads)
-        .into_par_iter()
-        .with_max_len(4)
-        .map(move |task| (task % heads.n_heads, sequences.range(task / heads.n_heads)))
+    outputs: Outputs,
+) -> impl IndexedParallelIterator<Item = (usize, Range<usize>, Range<usize>)> {
+    (0..sequences.len() * heads.n_heads).into_par_iter().with_max_len(4).map(move |task| {
+        let (sequence, head) = (task / heads.n_heads, task % heads.n_heads);
+        (head, sequences.range(sequence), sequences.rows(outputs, sequence))
+    })
 }
 
-/// `qkv[tokens][3·hidden]` → `out[tokens][hidden]`; `normaliser[heads][tokens]` gets ln Σ e^score of each row.
+/// `qkv[tokens][3·hidden]` → `out[rows][hidden]`; `normaliser[heads][rows]` gets ln Σ e^score of each row.
+///
+/// With [`Outputs::First`] the queries of other tokens are not read.
 pub fn forward(
     qkv: &[f32],
     sequences: Sequences<'_>,
     heads: Heads,
+    outputs: Outputs,
     dropout: Dropout,
     out: &mut [f32],
     normaliser: &mut [f32],
 ) {
     let (hidden, width, tokens) = (heads.hidden, heads.width(), sequences.n_tokens());
-    let stride = 3 * hidden;
-    assert!(qkv.len() == tokens * stride && out.len() == tokens * hidden);
-    assert!(normaliser.len() == tokens * heads.n_heads);
+    let (stride, n_rows) = (3 * hidden, sequences.n_rows(outputs));
+    assert!(qkv.len() == tokens * stride && out.len() == n_rows * hidden);
+    assert!(normaliser.len() == n_rows * heads.n_heads);
+    assert!(outputs == Outputs::All || (0..sequences.len()).all(|n| !sequences.range(n).is_empty()));
     let (target, normalisers) = (Target(out.as_mut_ptr()), Target(normaliser.as_mut_ptr()));
-    tasks(sequences, heads).for_each(|(head, range)| {
+    tasks(sequences, heads, outputs).for_each(|(head, range, outputs)| {
         SCRATCH.with_borrow_mut(|scratch| {
             let length = range.len();
             if length == 0 {
@@ -149,8 +97,8 @@ pub fn forward(
             scratch.keys.pack_transposed(&first[hidden..], width, length, stride);
             let columns = scratch.keys.pad_columns();
             scratch.values.pack(&first[2 * hidden..], length, width, stride);
-            for row in (0..length).step_by(BLOCK) {
-                let rows = BLOCK.min(length - row);
+            for row in (0..outputs.len()).step_by(BLOCK) {
+                let rows = BLOCK.min(outputs.len() - row);
                 scratch.scores.resize(BLOCK * columns, 0.0);
                 let scores = &mut scratch.scores[..rows * columns];
                 product_here(&first[row * stride..], stride, &scratch.keys, scores, columns, Start::Zero);
@@ -158,15 +106,15 @@ pub fn forward(
                     let token = range.start + row + n;
                     scores[length..].fill(-1e30);
                     let log = dispatch(Softmax { row: scores, scale: heads.scale() });
-                    // SAFETY: one value per token and head.
-                    unsafe { normalisers.put(head * tokens + token, 1, &[log], 1) };
+                    // SAFETY: one value per row and head.
+                    unsafe { normalisers.put(head * n_rows + outputs.start + row + n, 1, &[log], 1) };
                     drop_out(dropout, head, token, &mut scores[..length], &mut scratch.factors);
                 }
                 scratch.out.resize(BLOCK * width, 0.0);
                 let out = &mut scratch.out[..rows * width];
                 product_here(scores, columns, &scratch.values, out, width, Start::Zero);
                 // SAFETY: rows of this sequence, columns of this head.
-                unsafe { target.put((range.start + row) * hidden + head * width, hidden, out, width) };
+                unsafe { target.put((outputs.start + row) * hidden + head * width, hidden, out, width) };
             }
         });
     });
@@ -180,12 +128,15 @@ fn drop_out(dropout: Dropout, head: usize, token: usize, row: &mut [f32], factor
     }
 }
 
-/// The gradient of [`forward`]: `d_out[tokens][hidden]` → `d_qkv[tokens][3·hidden]`.
+/// The gradient of [`forward`]: `d_out[rows][hidden]` → `d_qkv[tokens][3·hidden]`.
+///
+/// With [`Outputs::First`] nothing is written for the queries of other tokens.
 #[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
 pub fn backward(
     qkv: &[f32],
     sequences: Sequences<'_>,
     heads: Heads,
+    outputs: Outputs,
     dropout: Dropout,
     out: &[f32],
     normaliser: &[f32],
@@ -193,12 +144,12 @@ pub fn backward(
     d_qkv: &mut [f32],
 ) {
     let (hidden, width, tokens) = (heads.hidden, heads.width(), sequences.n_tokens());
-    let stride = 3 * hidden;
+    let (stride, n_rows) = (3 * hidden, sequences.n_rows(outputs));
     assert!(qkv.len() == tokens * stride && d_qkv.len() == qkv.len());
-    assert!(out.len() == tokens * hidden && d_out.len() == out.len());
-    assert!(normaliser.len() == tokens * heads.n_heads);
+    assert!(out.len() == n_rows * hidden && d_out.len() == out.len());
+    assert!(normaliser.len() == n_rows * heads.n_heads);
     let (target, scale) = (Target(d_qkv.as_mut_ptr()), heads.scale());
-    tasks(sequences, heads).for_each(|(head, range)| {
+    tasks(sequences, heads, outputs).for_each(|(head, range, outputs)| {
         SCRATCH.with_borrow_mut(|scratch| {
             let length = range.len();
             if length == 0 {
@@ -217,7 +168,7 @@ pub fn backward(
                 d_values,
             } = scratch;
             let first = &qkv[range.start * stride + head * width..];
-            let column = range.start * hidden + head * width;
+            let column = outputs.start * hidden + head * width;
             keys.pack_transposed(&first[hidden..], width, length, stride);
             let columns = keys.pad_columns();
             values.pack_transposed(&first[2 * hidden..], width, length, stride);
@@ -233,8 +184,8 @@ pub fn backward(
                 buffer.clear();
                 buffer.resize(length * width, 0.0);
             }
-            for row in (0..length).step_by(BLOCK) {
-                let rows = BLOCK.min(length - row);
+            for row in (0..outputs.len()).step_by(BLOCK) {
+                let rows = BLOCK.min(outputs.len() - row);
                 let scores = &mut scores[..rows * columns];
                 let slopes = &mut slopes[..rows * columns];
                 let queries = &first[row * stride..];
@@ -248,7 +199,7 @@ pub fn backward(
                     let mean = vectorised(|| dot(&d_out[at..at + width], &out[at..at + width]));
                     let p = &mut scores[n * columns..][..length];
                     let slope = &mut slopes[n * columns..][..length];
-                    let log = normaliser[head * tokens + token];
+                    let log = normaliser[head * n_rows + outputs.start + row + n];
                     dispatch(Probabilities { row: p, scale: heads.scale(), log });
                     // With dropout `p` must become the dropped probabilities for dV, after dS took the whole ones.
                     if dropout.is_active() {

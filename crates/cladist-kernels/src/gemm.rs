@@ -1,8 +1,7 @@
 //! Matrix products with the right-hand side packed once and work done on rows while they are in cache.
 //!
 //! A product runs over blocks of rows, one block a task. Inside a block the packed panels of the right-hand side
-//! are walked in order and each panel is multiplied with tiles of `ROWS` rows held in registers; when all columns
-//! of the block are done, the caller's epilogue (bias, activation, residual, normalisation) runs on it.
+//! are walked in order and each panel is multiplied with tiles of `ROWS` rows held in registers.
 
 mod pack;
 
@@ -28,42 +27,27 @@ pub enum Start<'a> {
     Output,
 }
 
-/// `c[m][n] = start + a[m][k] · b`, then `epilogue(first_row, block)` for every block of rows of `c`.
-///
-/// `a` has `a_stride` values from row to row, `c` has `n`.
-pub fn product<E: Fn(usize, &mut [f32]) + Sync>(
-    a: &[f32],
-    a_stride: usize,
-    b: &Packed,
-    c: &mut [f32],
-    start: Start<'_>,
-    epilogue: E,
-) {
-    let (k, n) = (b.k, b.n);
+/// `c[m][n] = start + a[m][k] · b` on all cores; `a` has `a_stride` values from row to row, `c` has `n`.
+pub fn product(a: &[f32], a_stride: usize, b: &Packed, c: &mut [f32], start: Start<'_>) {
+    let n = b.n;
     if n == 0 || c.is_empty() {
         return;
     }
     let m = c.len() / n;
-    assert!(c.len() == m * n && a.len() >= (m - 1) * a_stride + k && a_stride >= k);
-    if let Start::Bias(bias) = start {
-        assert!(bias.len() >= n);
-    }
-    // Blocks of even size for every core; what a row becomes does not depend on its block.
-    let (most, cores) = (4 * tile_size().0, rayon::current_num_threads());
-    let rows = if m <= most { most } else { m.div_ceil(m.div_ceil(most * cores) * cores) };
-    let block = |(number, block): (usize, &mut [f32])| {
-        let first = number * rows;
-        product_here(&a[first * a_stride..], a_stride, b, block, n, start);
-        epilogue(first, block);
-    };
-    if m <= rows {
-        c.chunks_mut(rows * n).enumerate().for_each(block);
-    } else {
-        c.par_chunks_mut(rows * n).enumerate().with_max_len(1).for_each(block);
-    }
+    assert!(c.len() == m * n);
+    let rows = rows_of_a_task(m);
+    c.par_chunks_mut(rows * n).enumerate().with_max_len(1).for_each(|(number, block)| {
+        product_here(&a[number * rows * a_stride..], a_stride, b, block, n, start);
+    });
 }
 
-/// A product on this thread, without an epilogue, into rows that are `c_stride` values apart.
+/// Even blocks for every core; what a row becomes does not depend on its block.
+pub(crate) fn rows_of_a_task(m: usize) -> usize {
+    let (most, cores) = (4 * tile_size().0, rayon::current_num_threads());
+    if m <= most { most } else { m.div_ceil(m.div_ceil(most * cores) * cores) }
+}
+
+/// A product on this thread, into rows that are `c_stride` values apart.
 pub(crate) fn product_here(
     a: &[f32],
     a_stride: usize,
@@ -73,6 +57,9 @@ pub(crate) fn product_here(
     start: Start<'_>,
 ) {
     let m = c.len().div_ceil(c_stride);
+    if let Start::Bias(bias) = start {
+        assert!(bias.len() >= b.n);
+    }
     assert!(m == 0 || (c.len() >= (m - 1) * c_stride + b.n && a.len() >= (m - 1) * a_stride + b.k));
     dispatch(Rows { m, a, a_stride, b, c, c_stride, start });
 }

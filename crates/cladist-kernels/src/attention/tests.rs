@@ -53,7 +53,7 @@ fn forward_equals_the_formula() {
     let qkv = values(75 * 72, 1);
     for dropout in [Dropout::NONE, Dropout { rate: 0.2, seed: 3 }] {
         let (mut out, mut log) = (vec![0.0; 75 * 24], vec![0.0; 75 * 3]);
-        forward(&qkv, sequences, HEADS, dropout, &mut out, &mut log);
+        forward(&qkv, sequences, HEADS, Outputs::All, dropout, &mut out, &mut log);
         for (a, b) in out.iter().zip(naive(&qkv, dropout)) {
             assert!((f64::from(*a) - b).abs() < 1e-5, "{a} {b}");
         }
@@ -80,9 +80,9 @@ fn backward_agrees_with_finite_differences() {
     let d_out = values(75 * 24, 5);
     for dropout in [Dropout::NONE, Dropout { rate: 0.2, seed: 3 }] {
         let (mut out, mut log) = (vec![0.0; 75 * 24], vec![0.0; 75 * 3]);
-        forward(&qkv, sequences, HEADS, dropout, &mut out, &mut log);
+        forward(&qkv, sequences, HEADS, Outputs::All, dropout, &mut out, &mut log);
         let mut d_qkv = vec![0.0; qkv.len()];
-        backward(&qkv, sequences, HEADS, dropout, &out, &log, &d_out, &mut d_qkv);
+        backward(&qkv, sequences, HEADS, Outputs::All, dropout, &out, &log, &d_out, &mut d_qkv);
         let loss = |qkv: &[f32]| -> f64 {
             naive(qkv, dropout).iter().zip(&d_out).map(|(o, d)| o * f64::from(*d)).sum()
         };

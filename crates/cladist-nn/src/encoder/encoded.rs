@@ -8,30 +8,46 @@ use super::{Packing, Pooler, linear};
 
 /// A set of layers: 0 is the embeddings, 1 the first layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LayerSet(BTreeSet<usize>);
+pub struct LayerSet {
+    layers: BTreeSet<usize>,
+    first_tokens: bool,
+}
 
 impl LayerSet {
     /// Whether a layer is in the set.
     #[must_use]
     pub fn contains(&self, layer: usize) -> bool {
-        self.0.contains(&layer)
+        self.layers.contains(&layer)
     }
 
     /// The highest layer.
     #[must_use]
     pub fn last(&self) -> Option<usize> {
-        self.0.last().copied()
+        self.layers.last().copied()
+    }
+
+    /// The same layers, of which nothing is read but the first token (`[CLS]`) of each sequence. The highest layer
+    /// then computes no other token, which saves most of its work.
+    #[must_use]
+    pub fn first_tokens(self) -> Self {
+        Self { first_tokens: true, ..self }
+    }
+
+    /// Whether only first tokens are read.
+    #[must_use]
+    pub fn only_first_tokens(&self) -> bool {
+        self.first_tokens
     }
 
     /// The layers, ascending.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.0.iter().copied()
+        self.layers.iter().copied()
     }
 }
 
 impl FromIterator<usize> for LayerSet {
     fn from_iter<I: IntoIterator<Item = usize>>(layers: I) -> Self {
-        Self(layers.into_iter().collect())
+        Self { layers: layers.into_iter().collect(), first_tokens: false }
     }
 }
 
@@ -40,6 +56,8 @@ impl FromIterator<usize> for LayerSet {
 pub struct Encoded {
     packing: Packing,
     states: BTreeMap<usize, Tensor<2>>,
+    /// The layer of which there are only first tokens.
+    first: Option<usize>,
     attention: BTreeMap<usize, Tensor<4>>,
     pooled: Option<Tensor<2>>,
 }
@@ -48,10 +66,11 @@ impl Encoded {
     pub(super) fn new(
         packing: Packing,
         states: BTreeMap<usize, Tensor<2>>,
+        first: Option<usize>,
         attention: BTreeMap<usize, Tensor<4>>,
         pooler: Option<&Pooler>,
     ) -> Self {
-        let mut encoded = Self { packing, states, attention, pooled: None };
+        let mut encoded = Self { packing, states, first, attention, pooled: None };
         if let (Some(pooler), Some(&last)) = (pooler, encoded.states.keys().last()) {
             encoded.pooled = Some(linear(encoded.cls(last), pooler.weight.val(), pooler.bias.val()).tanh());
         }
@@ -79,9 +98,10 @@ impl Encoded {
     /// Token states of a layer, packed: `[tokens, hidden]`.
     ///
     /// # Panics
-    /// If the layer was not asked for.
+    /// If the layer was not asked for, or only its first tokens.
     #[must_use]
     pub fn packed(&self, layer: usize) -> Tensor<2> {
+        assert!(self.first != Some(layer), "only first tokens of layer {layer} were asked for");
         assert!(self.has(layer), "layer {layer} was not kept");
         self.states[&layer].clone()
     }
@@ -92,6 +112,9 @@ impl Encoded {
     /// If the layer was not asked for.
     #[must_use]
     pub fn cls(&self, layer: usize) -> Tensor<2> {
+        if self.first == Some(layer) {
+            return self.states[&layer].clone();
+        }
         let states = self.packed(layer);
         let rows = self.packing.first_rows(&states.device());
         states.select(0, rows)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
-use cladist_kernels::attention::Heads;
+use cladist_kernels::attention::{Heads, Outputs};
 use cladist_kernels::dropout::Dropout;
 use cladist_kernels::layer::{Dropouts, Panels, Shape};
 
@@ -36,6 +36,8 @@ pub(super) struct Setting<'a> {
     /// Rate and seed of each place; `None` outside training.
     pub(super) dropouts: Option<Dropouts>,
     pub(super) panels: Option<Arc<Panels>>,
+    /// The tokens whose state is wanted.
+    pub(super) outputs: Outputs,
 }
 
 /// The layer's sizes for the kernels.
@@ -48,12 +50,13 @@ pub(super) fn shape(config: &EncoderConfig) -> Shape {
 }
 
 impl Layer {
-    /// `x [tokens, hidden]` → the layer's output, same shape.
+    /// `x [tokens, hidden]` → the layer's output, same shape, or its rows of first tokens.
     pub(super) fn forward(&self, x: Tensor<2>, setting: &Setting<'_>) -> Tensor<2> {
         if is_cpu(&x.device()) {
             let dropouts = setting.dropouts.unwrap_or(Dropouts::NONE);
-            let offsets = &setting.packing.offsets;
-            encoder_layer(x, self.parameters(), offsets, setting.shape, dropouts, setting.panels.clone())
+            let Setting { packing, outputs, shape, .. } = *setting;
+            let panels = setting.panels.clone();
+            encoder_layer(x, self.parameters(), &packing.offsets, outputs, shape, dropouts, panels)
         } else {
             self.forward_plain(x, setting)
         }
@@ -79,14 +82,19 @@ impl Layer {
     /// The same layer in ordinary operations: what every device but the CPU runs.
     pub(super) fn forward_plain(&self, x: Tensor<2>, setting: &Setting<'_>) -> Tensor<2> {
         let Setting { shape, packing, dropouts, .. } = setting;
-        let [tokens, hidden] = x.dims();
+        let [_, hidden] = x.dims();
+        let device = x.device();
         let drops = dropouts.unwrap_or(Dropouts::NONE);
         let (probabilities, values) = self.attend(x.clone(), setting);
         let context = drop(probabilities, drops.attention).matmul(values); // [batch, heads, longest, width]
         let [batch, _, longest, _] = context.dims();
         let context = context.swap_dims(1, 2).reshape([batch * longest, hidden]);
-        let context = context.select(0, packing.rows(&x.device()));
-        debug_assert_eq!(context.dims(), [tokens, hidden]);
+        let (context, x) = match setting.outputs {
+            Outputs::All => (context.select(0, packing.rows(&device)), x),
+            Outputs::First => {
+                (context.select(0, packing.first_cells(&device)), x.select(0, packing.first_rows(&device)))
+            }
+        };
         let out = linear(context, self.out_weight.val(), self.out_bias.val());
         let h = normalise(
             x + drop(out, drops.hidden1),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use cladist_kernels::attention::Outputs;
 use cladist_kernels::dropout::Dropout;
 use cladist_kernels::embedding::Token;
 use cladist_kernels::layer::{Dropouts, Panels};
@@ -141,7 +142,7 @@ impl Encoder {
     }
 
     /// The states of the layers in `keep`: 0 is the embeddings, 1 the first layer. Layers above the highest one
-    /// kept are not run.
+    /// kept are not run, nor is what [`LayerSet::first_tokens`] says nobody reads of the highest.
     #[must_use]
     pub fn encode(&self, batch: &TokenBatch, keep: &LayerSet, mode: Mode<'_>) -> Encoded {
         self.run(batch, keep, mode, &LayerSet::default())
@@ -175,6 +176,8 @@ impl Encoder {
         let mut attention = BTreeMap::new();
         let mut x = self.embed(batch, Dropout { rate: rates.hidden, seed: place(seed, 0) });
         let last = keep.last().max(watched.last()).unwrap_or(0);
+        // Only the last layer may leave tokens out: the layer above reads all of them.
+        let first = keep.last().filter(|&layer| keep.only_first_tokens() && layer == last && layer > 0);
         if keep.contains(0) {
             states.insert(0, x.clone());
         }
@@ -190,6 +193,7 @@ impl Encoder {
                     hidden2: Dropout { rate: rates.hidden, seed: at(2) },
                 }),
                 panels: panels.map(|packed| Arc::clone(&packed.0[n])),
+                outputs: if Some(number) == first { Outputs::First } else { Outputs::All },
             };
             if watched.contains(number) {
                 attention.insert(number, layer.attend(x.clone(), &setting).0);
@@ -199,7 +203,7 @@ impl Encoder {
                 states.insert(number, x.clone());
             }
         }
-        Encoded::new(packing, states, attention, self.pooler.as_ref())
+        Encoded::new(packing, states, first, attention, self.pooler.as_ref())
     }
 
     fn embed(&self, batch: &TokenBatch, dropout: Dropout) -> Tensor<2> {

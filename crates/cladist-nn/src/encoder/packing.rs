@@ -63,6 +63,12 @@ impl Packing {
         integers(self.offsets[..self.n_sequences()].iter().copied(), device)
     }
 
+    /// The cell of the padded rectangle of each sequence's first token.
+    pub(crate) fn first_cells(&self, device: &Device) -> Tensor<1, Int> {
+        let longest = self.longest();
+        integers((0..self.n_sequences()).map(|sequence| sequence * longest), device)
+    }
+
     /// What makes means of packed rows: 1/length at a sequence's tokens, 0 elsewhere, `[sequences, tokens]`.
     pub(crate) fn averages(&self, device: &Device) -> Tensor<2> {
         let (n_sequences, n_tokens) = (self.n_sequences(), self.n_tokens());

@@ -67,18 +67,20 @@ fn a_fused_layer_equals_ordinary_operations() {
     for (hidden, heads) in [(32, 4), (24, 2)] {
         let encoder = encoder(config(hidden, heads));
         let layer = &encoder.layers[0];
-        for lengths in SHAPES {
+        let both = [Outputs::All, Outputs::First];
+        for (lengths, outputs) in SHAPES.iter().flat_map(|&lengths| both.map(|outputs| (lengths, outputs))) {
             let packing = Packing::new(&batch(lengths).offsets);
             let setting = Setting {
                 shape: layer::shape(&encoder.config),
                 packing: &packing,
                 dropouts: None,
                 panels: None,
+                outputs,
             };
             let results = [Layer::forward, Layer::forward_plain].map(|forward| {
                 let x = random_rows(lengths.iter().sum(), hidden, 5).require_grad();
                 let y = forward(layer, x.clone(), &setting);
-                let loss = (y.clone() * random_rows(lengths.iter().sum(), hidden, 9)).sum();
+                let loss = (y.clone() * random_rows(y.dims()[0], hidden, 9)).sum();
                 let mut all = loss.backward();
                 let dx = x.grad_remove(&mut all).unwrap();
                 let mut sum = crate::optim::GradientSum::default();
@@ -92,7 +94,8 @@ fn a_fused_layer_equals_ordinary_operations() {
             assert_eq!(names.len(), 12);
             for name in names {
                 let (fused, plain) = (sum.values(&name).unwrap(), plain_sum.values(&name).unwrap());
-                assert!(apart(&fused, &plain) < 1e-4, "{name} for {lengths:?}: {}", apart(&fused, &plain));
+                let apart = apart(&fused, &plain);
+                assert!(apart < 1e-4, "{name} for {lengths:?}, {outputs:?}: {apart}");
                 assert!(plain.iter().any(|value| value.abs() > 1e-3), "{name}");
             }
         }
@@ -168,7 +171,8 @@ fn each_place_of_dropout_has_an_effect_of_its_own() {
     ]
     .map(|dropouts| {
         let shape = layer::shape(&encoder.config);
-        let setting = Setting { shape, packing: &packing, dropouts: Some(dropouts), panels: None };
+        let outputs = Outputs::All;
+        let setting = Setting { shape, packing: &packing, dropouts: Some(dropouts), panels: None, outputs };
         to_vec(encoder.layers[0].forward(random_rows(6, 32, 5), &setting))
     });
     for (n, a) in outputs.iter().enumerate() {
@@ -273,5 +277,20 @@ fn the_mean_of_packed_tokens_is_that_of_the_padded_rectangle() {
         let [n, _, hidden] = tokens.dims();
         let padded = tokens.sum_dim(1).reshape([n, hidden]) / mask.sum_dim(1);
         assert!(apart(&to_vec(encoded.mean(2)), &to_vec(padded)) < 1e-6, "{lengths:?}");
+    }
+}
+
+#[test]
+fn first_tokens_are_the_same_when_nothing_else_is_read() {
+    let encoder = encoder(config(32, 4)).with_dropout(0.2);
+    let batch = batch(&[9, 1, 33]);
+    let all: LayerSet = [1, 2].into_iter().collect();
+    for mode in [Mode::Inference(None), Mode::Training { seed: 3 }] {
+        let whole = encoder.encode(&batch, &all, mode);
+        let firsts = encoder.encode(&batch, &all.clone().first_tokens(), mode);
+        for layer in [1, 2] {
+            assert_eq!(to_vec(whole.cls(layer)), to_vec(firsts.cls(layer)), "layer {layer}");
+        }
+        assert_eq!(to_vec(whole.packed(1)), to_vec(firsts.packed(1)));
     }
 }

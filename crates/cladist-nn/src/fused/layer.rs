@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
-use cladist_kernels::attention::Sequences;
+use cladist_kernels::attention::{Outputs, Sequences};
 use cladist_kernels::layer::{self, Dropouts, Panels, Parameters, Saved, Shape};
 use cladist_kernels::pool;
 
@@ -31,22 +31,25 @@ struct EncoderLayer {
     shape: Shape,
     dropouts: Dropouts,
     offsets: Arc<[usize]>,
+    outputs: Outputs,
     /// Made before, when the same weights serve many batches.
     panels: Option<Arc<Panels>>,
 }
 
-/// One layer over packed token states `x [tokens, hidden]`; sequence i is `offsets[i]..offsets[i + 1]`.
+/// One layer over packed token states `x [tokens, hidden]`; sequence i is `offsets[i]..offsets[i + 1]`. Gives a row for
+/// each token, or for the first of each sequence.
 pub(crate) fn encoder_layer(
     x: Tensor<2>,
     parameters: LayerParameters,
     offsets: &Arc<[usize]>,
+    outputs: Outputs,
     shape: Shape,
     dropouts: Dropouts,
     panels: Option<Arc<Panels>>,
 ) -> Tensor<2> {
     let p = parameters;
     apply(
-        EncoderLayer { shape, dropouts, offsets: Arc::clone(offsets), panels },
+        EncoderLayer { shape, dropouts, offsets: Arc::clone(offsets), outputs, panels },
         [
             Operand::new(x),
             Operand::new(p.qkv_weight),
@@ -108,11 +111,13 @@ impl Fused<13> for EncoderLayer {
             );
             Arc::new(panels)
         });
-        let mut y = pool::take(x.len());
         let sequences = Sequences::new(&self.offsets);
-        let saved = layer::forward(self.shape, &weights, &panels, x, sequences, self.dropouts, &mut y, keep);
-        let hidden = self.shape.heads.hidden;
-        (tensor(y, [x.len() / hidden, hidden]), saved)
+        let shape = [sequences.n_rows(self.outputs), self.shape.heads.hidden];
+        let mut y = pool::take(shape[0] * shape[1]);
+        let Self { outputs, dropouts, .. } = *self;
+        let saved =
+            layer::forward(self.shape, &weights, &panels, x, sequences, outputs, dropouts, &mut y, keep);
+        (tensor(y, shape), saved)
     }
 
     #[expect(clippy::expect_used, reason = "the number of inputs is in the type")]
@@ -131,6 +136,7 @@ impl Fused<13> for EncoderLayer {
             &weights(&inputs),
             values(&inputs[0]),
             Sequences::new(&self.offsets),
+            self.outputs,
             self.dropouts,
             saved,
             slope,

@@ -124,7 +124,11 @@ impl Head for Flat {
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
-        [self.layer].into_iter().collect()
+        let layers: LayerSet = [self.layer].into_iter().collect();
+        match self.pool {
+            Pool::Mean => layers,
+            Pool::Cls | Pool::Pooled => layers.first_tokens(),
+        }
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {

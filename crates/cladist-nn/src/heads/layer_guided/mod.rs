@@ -224,7 +224,8 @@ impl Head for LayerGuided {
                 level.levels.start() <= wanted.end() && wanted.start() <= level.levels.end()
             })
         };
-        self.levels.iter().filter(wanted).flat_map(|level| level.layers.iter().copied()).collect()
+        let layers = self.levels.iter().filter(wanted).flat_map(|level| level.layers.iter().copied());
+        layers.collect::<LayerSet>().first_tokens()
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
