@@ -1,4 +1,5 @@
-//! Documents per second of six MiniLM layers, forward and forward + backward.
+//! Documents per second of layers on documents of 128 tokens, forward and forward + backward: `layer_speed [LAYERS
+//! [HIDDEN [DOCUMENTS]]]`, by default the shape of MiniLM and batches of 16.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -12,8 +13,12 @@ use cladist_kernels::{
 use std::time::Instant;
 
 fn main() {
-    let shape = Shape { heads: Heads { hidden: 384, n_heads: 12 }, intermediate: 1536, epsilon: 1e-12 };
-    let (h, i, layers) = (384, 1536, 6);
+    let argument = |n: usize, default: usize| {
+        std::env::args().nth(n).and_then(|value| value.parse().ok()).unwrap_or(default)
+    };
+    let (layers, h, documents) = (argument(1, 6), argument(2, 384), argument(3, 16));
+    let i = 4 * h;
+    let shape = Shape { heads: Heads { hidden: h, n_heads: 12 }, intermediate: i, epsilon: 1e-12 };
     let sizes = [3 * h * h, 3 * h, h * h, h, h, h, i * h, i, h * i, h, h, h];
     let parts: Vec<Vec<f32>> =
         sizes.iter().map(|&n| (0..n).map(|i| ((i * 31 % 17) as f32 - 8.0) / 200.0).collect()).collect();
@@ -32,9 +37,9 @@ fn main() {
         norm2_gain: p[10],
         norm2_bias: p[11],
     };
-    let offsets: Vec<usize> = (0..=16).map(|i| i * 128).collect();
+    let offsets: Vec<usize> = (0..=documents).map(|i| i * 128).collect();
     let sequences = Sequences::new(&offsets);
-    let x: Vec<f32> = (0..2048 * h).map(|i| ((i * 7 % 23) as f32 - 11.0) / 11.0).collect();
+    let x: Vec<f32> = (0..documents * 128 * h).map(|i| ((i * 7 % 23) as f32 - 11.0) / 11.0).collect();
     let drop = |seed| Dropout { rate: 0.1, seed };
     let dropouts = Dropouts { attention: drop(1), hidden1: drop(2), hidden2: drop(3) };
     for _ in 0..5 {
@@ -51,7 +56,7 @@ fn main() {
             );
             forward(shape, &weights, &panels, &x, sequences, Outputs::All, Dropouts::NONE, &mut y, false);
         }
-        let inference = 16.0 / t.elapsed().as_secs_f64();
+        let inference = documents as f64 / t.elapsed().as_secs_f64();
         let t = Instant::now();
         let mut saved = Vec::new();
         for _ in 0..layers {
@@ -102,7 +107,7 @@ fn main() {
         }
         println!(
             "inference {inference:.1} docs/s, training {:.1} docs/s (forward {:.0?}, backward {:.0?})",
-            16.0 / t.elapsed().as_secs_f64(),
+            documents as f64 / t.elapsed().as_secs_f64(),
             f,
             t.elapsed() - f
         );
