@@ -186,14 +186,42 @@ impl Writer {
         self.draft.write(name, bytes)
     }
 
+    /// Copies a whole bundle into a folder of this one.
+    pub fn include(&self, name: &str, bundle: &Path) -> Result<()> {
+        let folder = self.path(name);
+        fs::create_dir(&folder).map_err(Error::io("create", &folder))?;
+        let mut open = vec![(bundle.to_owned(), folder)];
+        while let Some((from, to)) = open.pop() {
+            for entry in fs::read_dir(&from).map_err(Error::io("read", &from))? {
+                let source = entry.map_err(Error::io("read", &from))?.path();
+                let target = to.join(source.file_name().unwrap_or_default());
+                if source.is_dir() {
+                    fs::create_dir(&target).map_err(Error::io("create", &target))?;
+                    open.push((source, target));
+                } else {
+                    fs::copy(&source, &target).map_err(Error::io("copy", &source))?;
+                    File::open(&target)
+                        .and_then(|file| file.sync_all())
+                        .map_err(Error::io("sync", &target))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Checksums and syncs every file, writes the manifest and moves the folder into place.
     pub fn finish(self) -> Result<()> {
         let mut files = BTreeMap::new();
         let folder = &self.draft.folder;
         for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
-            let path = entry.map_err(Error::io("read", folder))?.path();
+            let mut path = entry.map_err(Error::io("read", folder))?.path();
+            let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // A bundle in the bundle answers for its own files.
+            if path.is_dir() {
+                path = path.join(MANIFEST);
+                name = within(&name);
+            }
             File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io("sync", &path))?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             files.insert(name, fingerprint(&path)?);
         }
         let names: Vec<String> = files.keys().cloned().collect();
@@ -212,6 +240,11 @@ impl Writer {
         }
         self.draft.commit()
     }
+}
+
+/// The manifest of a bundle in a bundle, as the outer manifest names it.
+fn within(folder: &str) -> String {
+    format!("{folder}/{MANIFEST}")
 }
 
 /// Checks every file of a bundle against its manifest; afterwards its files can be trusted to be as written.
@@ -255,7 +288,12 @@ pub fn verify(folder: &Path, kind: &str) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
         let path = entry.map_err(Error::io("read", folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name != MANIFEST && !manifest.files.contains_key(&*name) {
+        let listed = if path.is_dir() {
+            manifest.files.contains_key(&within(&name))
+        } else {
+            name == MANIFEST || manifest.files.contains_key(&*name)
+        };
+        if !listed {
             return Err(BundleError::Unlisted { path, kind: kind.to_owned() }.into());
         }
     }
@@ -365,119 +403,4 @@ fn sync_dir(path: &Path) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bundle(folder: &Path) -> PathBuf {
-        let target = folder.join("bundle");
-        let writer = Writer::create(&target, "model").unwrap();
-        writer.write("a.txt", b"alpha").unwrap();
-        writer.write("b.bin", &[7; 1000]).unwrap();
-        writer.finish().unwrap();
-        target
-    }
-
-    #[test]
-    fn a_finished_bundle_verifies_and_leaves_no_draft() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = bundle(folder.path());
-        verify(&target, "model").unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        // Written again over the old one.
-        bundle(folder.path());
-        verify(&target, "model").unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn an_unfinished_bundle_leaves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let writer = Writer::create(&folder.path().join("bundle"), "model").unwrap();
-        writer.write("a.txt", b"alpha").unwrap();
-        drop(writer);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn damage_is_refused_with_the_name_of_the_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = bundle(folder.path());
-        let file = target.join("b.bin");
-        let whole = fs::read(&file).unwrap();
-
-        let mut flipped = whole.clone();
-        flipped[500] ^= 1;
-        fs::write(&file, &flipped).unwrap();
-        let error = verify(&target, "model").unwrap_err();
-        assert!(matches!(error, Error::Bundle(BundleError::Checksum(_))), "{error}");
-        assert!(error.to_string().contains("b.bin"));
-
-        fs::write(&file, &whole[..900]).unwrap();
-        let error = verify(&target, "model").unwrap_err();
-        assert!(error.to_string().contains("b.bin") && error.to_string().contains("900"), "{error}");
-
-        fs::remove_file(&file).unwrap();
-        assert!(matches!(verify(&target, "model").unwrap_err(), Error::Bundle(BundleError::Missing(_))));
-    }
-
-    #[test]
-    fn a_foreign_folder_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(verify(folder.path(), "model"), Err(Error::Bundle(BundleError::Foreign { .. }))));
-        let target = bundle(folder.path());
-        assert!(matches!(verify(&target, "checkpoint"), Err(Error::Bundle(BundleError::Manifest { .. }))));
-        fs::write(target.join(MANIFEST), "{}").unwrap();
-        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Manifest { .. }))));
-    }
-
-    #[test]
-    fn a_manifest_cannot_point_outside_its_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = bundle(folder.path());
-        let text = fs::read_to_string(target.join(MANIFEST)).unwrap().replace("a.txt", "../a.txt");
-        fs::write(target.join(MANIFEST), text).unwrap();
-        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Manifest { .. }))));
-    }
-
-    #[test]
-    fn a_file_that_the_manifest_does_not_list_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = bundle(folder.path());
-        fs::write(target.join("more.json"), "{}").unwrap();
-        assert!(matches!(verify(&target, "model"), Err(Error::Bundle(BundleError::Unlisted { .. }))));
-    }
-
-    #[test]
-    fn publishing_does_not_replace_and_leftovers_of_the_dead_go() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("run");
-        let stale = folder.path().join(format!(".run.draft-{}", u32::MAX));
-        fs::create_dir(&stale).unwrap();
-        drop(Draft::create(&target).unwrap());
-        assert!(stale.exists(), "too young to go");
-        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
-        File::open(&stale).unwrap().set_modified(long_ago).unwrap();
-        let draft = Draft::create(&target).unwrap();
-        assert!(!Path::new("/proc/self").exists() || !stale.exists());
-        draft.write("a", b"a").unwrap();
-        fs::create_dir(&target).unwrap();
-        fs::write(target.join("b"), b"b").unwrap();
-        assert!(matches!(draft.publish(), Err(Error::Bundle(BundleError::Exists(_)))));
-        assert_eq!(fs::read(target.join("b")).unwrap(), b"b");
-        fs::remove_dir_all(&target).unwrap();
-        let draft = Draft::create(&target).unwrap();
-        draft.write("a", b"a").unwrap();
-        draft.publish().unwrap();
-        assert_eq!(fs::read(target.join("a")).unwrap(), b"a");
-    }
-
-    #[test]
-    fn a_file_is_replaced_as_a_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.json");
-        write_atomically(&path, b"one").unwrap();
-        write_atomically(&path, b"two").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"two");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-}
+mod tests;

@@ -37,6 +37,15 @@ impl Request<'_> {
     }
 }
 
+/// Labels in the order in which a model emits them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelSequence {
+    /// The labels.
+    pub labels: Vec<LabelId>,
+    /// ln P of the whole sequence, its end included.
+    pub log_probability: f64,
+}
+
 /// Anything that scores documents. Shared between threads, so that a server can hold one.
 pub trait Classifier: Send + Sync {
     /// The labels that scores speak of.
@@ -44,4 +53,15 @@ pub trait Classifier: Send + Sync {
 
     /// One row of probabilities per document, in the order given. A document scores the same alone and in a batch.
     fn score(&self, documents: &[Document], request: &Request) -> Result<Scores>;
+
+    /// The `n_best` likeliest sequences of labels of each document, the likeliest first; `None` if the classifier does
+    /// not emit labels in sequence.
+    fn sequences(
+        &self,
+        _documents: &[Document],
+        _n_best: usize,
+        _request: &Request,
+    ) -> Result<Option<Vec<Vec<LabelSequence>>>> {
+        Ok(None)
+    }
 }

@@ -15,6 +15,7 @@ pub mod job;
 pub mod label_counts;
 pub mod linear;
 pub mod metrics;
+pub mod mixed;
 pub mod pipeline;
 pub mod readers;
 pub mod scores;

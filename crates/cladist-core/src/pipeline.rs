@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::calibrate::Calibration;
-use crate::classifier::{Classifier, Request};
+use crate::classifier::{Classifier, LabelSequence, Request};
 use crate::document::Document;
 use crate::error::Result;
 use crate::scores::Scores;
@@ -39,16 +39,18 @@ impl Pipeline {
 
     /// Scores before calibration.
     pub fn raw_scores(&self, documents: &[Document], request: &Request) -> Result<Scores> {
-        let documents = if self.normalise.is_identity() {
-            Cow::Borrowed(documents)
-        } else {
-            let normalised = documents.iter().map(|document| Document {
-                text: self.normalise.apply(&document.text).into_owned(),
-                ..document.clone()
-            });
-            Cow::Owned(normalised.collect())
-        };
-        self.model.score(&documents, request)
+        self.model.score(&self.normalised(documents), request)
+    }
+
+    fn normalised<'a>(&self, documents: &'a [Document]) -> Cow<'a, [Document]> {
+        if self.normalise.is_identity() {
+            return Cow::Borrowed(documents);
+        }
+        let normalised = documents.iter().map(|document| Document {
+            text: self.normalise.apply(&document.text).into_owned(),
+            ..document.clone()
+        });
+        Cow::Owned(normalised.collect())
     }
 }
 
@@ -60,5 +62,14 @@ impl Classifier for Pipeline {
     fn score(&self, documents: &[Document], request: &Request) -> Result<Scores> {
         let raw = self.raw_scores(documents, request)?;
         Ok(self.calibration.apply(raw, self.taxonomy()))
+    }
+
+    fn sequences(
+        &self,
+        documents: &[Document],
+        n_best: usize,
+        request: &Request,
+    ) -> Result<Option<Vec<Vec<LabelSequence>>>> {
+        self.model.sequences(&self.normalised(documents), n_best, request)
     }
 }

@@ -1,7 +1,7 @@
 //! Blocks that several heads use.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use cladist_kernels::dropout::Dropout;
 use rand_chacha::ChaCha8Rng;
 
@@ -28,6 +28,62 @@ impl Linear {
     /// `x [n, in]` → `[n, out]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val(), self.bias.val())
+    }
+}
+
+/// `x·Wᵀ` with `W [out, in]`.
+#[derive(Module, Debug)]
+pub struct Matrix {
+    weight: Param<Tensor<2>>,
+}
+
+impl Matrix {
+    /// A new matrix by Xavier's uniform distribution.
+    pub(crate) fn new(inputs: usize, outputs: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
+        let weight = TensorData::new(xavier(outputs, inputs, random), [outputs, inputs]);
+        Self { weight: Param::from_data(weight, device) }
+    }
+
+    /// `x [n, in]` → `[n, out]`.
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        x.matmul(self.weight.val().transpose())
+    }
+
+    /// The rows of `W` with these numbers: `[n, in]`.
+    pub fn rows(&self, numbers: &[u32]) -> Tensor<2> {
+        let numbers: Vec<i64> = numbers.iter().map(|&number| i64::from(number)).collect();
+        let shape = [numbers.len()];
+        let weight = self.weight.val();
+        let numbers = Tensor::<1, Int>::from_data(TensorData::new(numbers, shape), &weight.device());
+        weight.select(0, numbers)
+    }
+}
+
+/// The recurrent half of an LSTM cell; what its inputs add to the gates comes from outside, so that all steps' inputs
+/// can be multiplied at once.
+#[derive(Module, Debug)]
+pub struct Lstm {
+    recurrent: Linear,
+}
+
+impl Lstm {
+    /// A new cell with a forget bias of 1.
+    pub(crate) fn new(hidden: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
+        let mut recurrent = Linear::new(hidden, 4 * hidden, random, device);
+        let bias: Vec<f32> = (0..4 * hidden).map(|n| if n / hidden == 1 { 1.0 } else { 0.0 }).collect();
+        recurrent.bias = Param::from_data(TensorData::new(bias, [4 * hidden]), device);
+        Self { recurrent }
+    }
+
+    /// One step from `(state, memory) [n, hidden]` with `input [n, 4·hidden]`, the input's share of the gates in the
+    /// order in, forget, new, out.
+    pub fn step(&self, input: Tensor<2>, state: Tensor<2>, memory: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+        let [n, hidden] = state.dims();
+        let gates = input + self.recurrent.forward(state);
+        let gate = |number: usize| gates.clone().slice([0..n, number * hidden..(number + 1) * hidden]);
+        let kept = activation::sigmoid(gate(1)) * memory;
+        let memory = kept + activation::sigmoid(gate(0)) * gate(2).tanh();
+        (activation::sigmoid(gate(3)) * memory.clone().tanh(), memory)
     }
 }
 

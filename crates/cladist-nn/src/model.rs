@@ -1,11 +1,12 @@
 //! A trained network with its tokenizer and labels: a classifier.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use burn::module::Module;
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
+use cladist_core::classifier::LabelSequence;
 use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
 
 use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
@@ -174,35 +175,24 @@ impl NeuralModel {
         gold: Option<&[LabelSet]>,
         request: &Request<'_>,
     ) -> cladist_core::Result<Judged> {
-        let windows: Vec<(usize, &Sequence)> = (documents.iter().enumerate())
-            .flat_map(|(n, windows)| windows.iter().map(move |w| (n, w)))
-            .collect();
-        let lengths: Vec<usize> = windows.iter().map(|(_, sequence)| sequence.len()).collect();
+        let windows = numbered(documents);
         let mut rows: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); windows.len()];
         let mut loss = 0.0;
         // Pooling windows needs every label's score, and so does choosing among labels of some levels.
         let early = windows.len() == documents.len() && request.levels.is_none();
         let top_k = request.top_k.filter(|_| early);
         let layers = self.network.head.layers(request.levels.as_ref());
-        for batch in sorted_by_tokens(&lengths, BUDGET) {
-            request.job.cancel.check()?;
-            let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
-            let mode = Mode::Inference(self.packed.as_ref());
-            let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), &layers, mode);
-            let input = HeadInput { documents: &encoded };
+        self.each_batch(&windows, &layers, request, |batch, input| {
             if let Some(gold) = gold {
                 let gold: Vec<LabelSet> = batch.iter().map(|&n| gold[windows[n].0].clone()).collect();
-                let objective =
-                    self.network.head.objective(&input, &gold, &Moment { epoch: 0.0, seed: None });
+                let objective = self.network.head.objective(input, &gold, &Moment { epoch: 0.0, seed: None });
                 let total = objective.total().map_or(0.0, |total| f64::from(total.into_scalar::<f32>()));
                 loss += total * batch.len() as f64;
             }
-            for (&n, row) in batch.iter().zip(self.network.head.score(&input, top_k)) {
+            for (&n, row) in batch.iter().zip(self.network.head.score(input, top_k)) {
                 rows[n] = row;
             }
-            let firsts = batch.iter().filter(|&&n| n == 0 || windows[n - 1].0 != windows[n].0);
-            request.job.progress.advance(firsts.count() as u64);
-        }
+        })?;
         loss /= windows.len().max(1) as f64;
         if windows.len() > documents.len() {
             rows = pool(documents, rows, self.design.tokens.pool);
@@ -210,6 +200,33 @@ impl NeuralModel {
         rows.iter_mut().for_each(|row| request.narrow(row, &self.taxonomy));
         Ok(Judged { rows, loss })
     }
+
+    /// Runs the encoder on windows of similar length at a time; `work` gets the numbers of the windows and their states.
+    fn each_batch(
+        &self,
+        windows: &[(usize, &Sequence)],
+        layers: &LayerSet,
+        request: &Request<'_>,
+        mut work: impl FnMut(&[usize], &HeadInput<'_>),
+    ) -> cladist_core::Result<()> {
+        let lengths: Vec<usize> = windows.iter().map(|(_, sequence)| sequence.len()).collect();
+        for batch in sorted_by_tokens(&lengths, BUDGET) {
+            request.job.cancel.check()?;
+            let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
+            let mode = Mode::Inference(self.packed.as_ref());
+            let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), layers, mode);
+            work(&batch, &HeadInput { documents: &encoded });
+            let firsts = batch.iter().filter(|&&n| n == 0 || windows[n - 1].0 != windows[n].0);
+            request.job.progress.advance(firsts.count() as u64);
+        }
+        Ok(())
+    }
+}
+
+/// All windows, each with the number of its document.
+fn numbered(documents: &[Vec<Sequence>]) -> Vec<(usize, &Sequence)> {
+    let windows = documents.iter().enumerate();
+    windows.flat_map(|(n, windows)| windows.iter().map(move |window| (n, window))).collect()
 }
 
 /// One row per document from the rows of its windows. A label that a window did not score counts as 0 there.
@@ -246,6 +263,41 @@ impl Classifier for NeuralModel {
             }
         }
         Ok(scores)
+    }
+
+    fn sequences(
+        &self,
+        documents: &[Document],
+        n_best: usize,
+        request: &Request<'_>,
+    ) -> cladist_core::Result<Option<Vec<Vec<LabelSequence>>>> {
+        let mut all: Vec<Vec<LabelSequence>> = Vec::with_capacity(documents.len());
+        for chunk in documents.chunks(CHUNK) {
+            let tokens = self.tokenize(chunk).map_err(Error::into_core)?;
+            let windows = numbered(&tokens);
+            let mut best: Vec<Vec<LabelSequence>> = vec![Vec::new(); chunk.len()];
+            let mut emits = true;
+            self.each_batch(&windows, &self.layers, request, |batch, input| {
+                match self.network.head.sequences(input, n_best) {
+                    Some(found) => {
+                        batch.iter().zip(found).for_each(|(&n, found)| best[windows[n].0].extend(found));
+                    }
+                    None => emits = false,
+                }
+            })?;
+            if !emits {
+                return Ok(None);
+            }
+            // The windows of a long document each have sequences of their own.
+            for best in &mut best {
+                best.sort_by(|a, b| b.log_probability.total_cmp(&a.log_probability));
+                let mut seen = HashSet::new();
+                best.retain(|sequence| seen.insert(sequence.labels.clone()));
+                best.truncate(n_best);
+            }
+            all.extend(best);
+        }
+        Ok(Some(all))
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use anyhow::bail;
 use cladist_core::Error;
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
 use cladist_core::corpus::{Ancestors, DataConfig};
 use cladist_core::decode::DecodeConfig;
 use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain};
 use cladist_core::metrics::MetricOptions;
+use cladist_core::mixed::MixedConfig;
+use cladist_core::text::normalise::Normalise;
 use cladist_core::text::tfidf::FeatureConfig;
 use cladist_nn::heads::{AnyHeadConfig, Task};
 use cladist_nn::model::Design;
@@ -19,6 +22,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
 
 use crate::args::{CorpusArgs, FitThresholds as FitThresholdsArg, NeuralArgs, TrainArgs};
+use crate::error::ConfigError;
 use crate::heads::{self, Family, HeadInfo};
 use crate::settings::Settings;
 
@@ -62,6 +66,8 @@ pub enum Recipe {
     Linear(LinearRecipe),
     /// A head on a transformer encoder.
     Neural(Box<NeuralRecipe>),
+    /// Trained models together.
+    Mixed(MixedConfig),
 }
 
 /// Settings of a head on an encoder.
@@ -138,6 +144,14 @@ struct NeuralSections {
     train: TrainConfig,
 }
 
+/// The section of models together.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MixedSections {
+    #[serde(default)]
+    mixed: MixedConfig,
+}
+
 impl Serialize for RunConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.table().map_err(S::Error::custom)?.serialize(serializer)
@@ -176,6 +190,10 @@ impl RunConfig {
                 let common = Common { refit: Refit::Never, ..common };
                 Self { recipe: Recipe::Neural(Box::new(recipe)), common }
             }
+            Family::Mixed => {
+                let common = Common { refit: Refit::Never, ..common };
+                Self { recipe: Recipe::Mixed(MixedConfig::default()), common }
+            }
         }
     }
 
@@ -185,6 +203,7 @@ impl RunConfig {
         match &self.recipe {
             Recipe::Linear(recipe) => heads::linear_name(recipe.head),
             Recipe::Neural(recipe) => recipe.head.name(),
+            Recipe::Mixed(_) => heads::MIXED.name,
         }
     }
 
@@ -210,6 +229,7 @@ impl RunConfig {
                 })?);
                 table.insert(head.name().to_owned(), Value::try_from(Section(head))?);
             }
+            Recipe::Mixed(mixed) => table.extend(Table::try_from(MixedSections { mixed: mixed.clone() })?),
         }
         table.extend(Table::try_from(&self.common)?);
         Ok(table)
@@ -239,8 +259,18 @@ impl RunConfig {
                     NeuralSections::deserialize(own).map_err(text)?;
                 Recipe::Neural(Box::new(NeuralRecipe { head, encoder, task, tokens, train }))
             }
+            Family::Mixed => Recipe::Mixed(MixedSections::deserialize(own).map_err(text)?.mixed),
         };
         Ok(Self { recipe, common })
+    }
+
+    /// What becomes of texts before the model sees them; members of an ensemble each see to it themselves.
+    #[must_use]
+    pub fn normalise(&self) -> Normalise {
+        match self.recipe {
+            Recipe::Mixed(_) => Normalise::default(),
+            Recipe::Linear(_) | Recipe::Neural(_) => self.common.data.normalise,
+        }
     }
 
     /// The seed of training.
@@ -249,6 +279,7 @@ impl RunConfig {
         match &self.recipe {
             Recipe::Linear(recipe) => recipe.train.seed,
             Recipe::Neural(recipe) => recipe.train.seed,
+            Recipe::Mixed(_) => self.common.data.seed,
         }
     }
 
@@ -258,6 +289,7 @@ impl RunConfig {
         match &mut self.recipe {
             Recipe::Linear(recipe) => recipe.train.seed = seed,
             Recipe::Neural(recipe) => recipe.train.seed = seed,
+            Recipe::Mixed(_) => {}
         }
         self
     }
@@ -288,7 +320,12 @@ impl RunConfig {
         head: &HeadInfo,
         args: &TrainArgs,
     ) -> anyhow::Result<Self> {
-        let mut settings = layers(&Self::new(head), under, file, head, args)?;
+        let mut defaults = Self::new(head);
+        if let (Family::Mixed, Some(first)) = (head.family, args.members.first()) {
+            // What the members saw of the corpus is what they are weighed on.
+            defaults.common.data = crate::model::settings_of(first)?.common.data;
+        }
+        let mut settings = layers(&defaults, under, file, head, args)?;
         if settings.text("task") == Some("multi-class") {
             settings = layers(&Self::new(head).for_one_label(), under, file, head, args)?;
         }
@@ -322,6 +359,7 @@ impl RunConfig {
                 recipe.tokens.validate()?;
                 recipe.train.validate()?;
             }
+            Recipe::Mixed(mixed) => mixed.validate()?,
         }
         data.validate()?;
         calibrate.validate()?;
@@ -348,11 +386,20 @@ fn layers(
     settings.set("head", head.name)?;
     corpus_settings(&mut settings, &args.corpus)?;
     args.neural.apply(&mut settings, head)?;
+    if !args.members.is_empty() {
+        if !matches!(head.family, Family::Mixed) {
+            bail!(ConfigError::Missing("`--member` is for `--head mixed`".to_owned()));
+        }
+        let members = args.members.iter().map(|path| Ok(std::path::absolute(path)?.display().to_string()));
+        settings.set("mixed.members", members.collect::<anyhow::Result<Vec<String>>>()?)?;
+    }
     if let Some(seed) = args.seed {
         // Integers in TOML have a sign.
         let seed = i64::try_from(seed)
             .map_err(|_| Error::setting("train.seed", "at most 9223372036854775807", seed))?;
-        settings.set("train.seed", seed)?;
+        if !matches!(head.family, Family::Mixed) {
+            settings.set("train.seed", seed)?;
+        }
         settings.set("data.seed", seed)?;
     }
     if let Some(dev) = args.dev {

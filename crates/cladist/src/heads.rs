@@ -23,6 +23,8 @@ pub enum Family {
     Linear(LinearHead),
     /// Heads on a transformer encoder.
     Neural(fn() -> AnyHeadConfig),
+    /// Trained models together.
+    Mixed,
 }
 
 impl Family {
@@ -32,9 +34,17 @@ impl Family {
         match self {
             Self::Linear(_) => "linear",
             Self::Neural(_) => "neural",
+            Self::Mixed => "ensemble",
         }
     }
 }
+
+/// Several models as one.
+pub const MIXED: HeadInfo = HeadInfo {
+    name: "mixed",
+    description: "trained models together (`--member RUN` for each), by weights fitted on dev",
+    family: Family::Mixed,
+};
 
 /// The linear heads; those on encoders have a table of their own.
 static LINEAR: &[HeadInfo] = &[
@@ -62,7 +72,7 @@ static ALL: LazyLock<Vec<HeadInfo>> = LazyLock::new(|| {
         description,
         family: Family::Neural(defaults),
     });
-    LINEAR.iter().copied().chain(neural).collect()
+    LINEAR.iter().copied().chain(neural).chain([MIXED]).collect()
 });
 
 /// Every head.

@@ -9,6 +9,7 @@ use cladist_core::calibrate::Calibration;
 use cladist_core::corpus::{CorpusSource, SplitName};
 use cladist_core::decode::Thresholds;
 use cladist_core::linear::LinearModel;
+use cladist_core::mixed::{Mixed, Weights};
 use cladist_core::pipeline::Pipeline;
 use cladist_core::taxonomy::io::{from_json, to_json};
 use cladist_core::{Classifier, Error, LabelCounts, Taxonomy};
@@ -77,6 +78,28 @@ pub fn save(
     Ok(())
 }
 
+/// The file of an ensemble's weights.
+pub const WEIGHTS: &str = "weights.json";
+
+/// The folder of a member of an ensemble.
+#[must_use]
+pub fn member(number: usize) -> String {
+    format!("member-{}", number + 1)
+}
+
+/// The bundle of a run folder, or the folder itself.
+#[must_use]
+pub fn bundle_of(path: &Path) -> PathBuf {
+    let inner = path.join("bundle");
+    if inner.join(MANIFEST).exists() { inner } else { path.to_owned() }
+}
+
+/// The settings of a run folder or bundle.
+pub fn settings_of(path: &Path) -> anyhow::Result<RunConfig> {
+    check_place(path)?;
+    Settings::read(&bundle_of(path).join("config.toml"))?.resolve()
+}
+
 fn load(folder: &Path, device: &str) -> anyhow::Result<Model> {
     bundle::verify(folder, KIND)?;
     let config: RunConfig = Settings::read(&folder.join("config.toml"))?.resolve()?;
@@ -100,8 +123,20 @@ fn load(folder: &Path, device: &str) -> anyhow::Result<Model> {
             let model = NeuralModel::load(folder, recipe.design(), taxonomy, &counts, &device)?;
             Arc::clone(network.insert(Arc::new(model))) as _
         }
+        Recipe::Mixed(mixed) => {
+            let path = folder.join(WEIGHTS);
+            let weights: Weights = json(&path)?;
+            if !weights.are_sound(mixed.members.len(), taxonomy.n_labels()) {
+                let reason = "weights for other members or labels".to_owned();
+                bail!(Error::from(BundleError::Content { path, reason }));
+            }
+            let members = (0..mixed.members.len())
+                .map(|n| Ok(Arc::new(load(&folder.join(member(n)), device)?.pipeline) as _))
+                .collect::<anyhow::Result<_>>()?;
+            Arc::new(Mixed::new(members, taxonomy)?.with_weights(weights)?)
+        }
     };
-    let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.common.data.normalise) };
+    let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.normalise()) };
     Ok(Model { config, pipeline, network, thresholds, counts, training })
 }
 
@@ -150,6 +185,12 @@ pub fn open(path: &Path, session: &Session) -> anyhow::Result<Run> {
         };
         return Ok(Run { model, folder: Some(path.to_owned()), source });
     }
+    check_place(path)?;
+    Ok(Run { model: load(path, device)?, folder: None, source: None })
+}
+
+/// Refuses what is no folder.
+fn check_place(path: &Path) -> anyhow::Result<()> {
     if !path.exists() {
         let text = format!(
             "`{}` does not exist\nhint: give the folder that `cladist train --out` wrote",
@@ -160,5 +201,5 @@ pub fn open(path: &Path, session: &Session) -> anyhow::Result<Run> {
     if !path.is_dir() {
         bail!(Error::from(BundleError::Foreign { path: path.to_owned(), kind: KIND.to_owned() }));
     }
-    Ok(Run { model: load(path, device)?, folder: None, source: None })
+    Ok(())
 }

@@ -3,12 +3,14 @@
 //! A new head is a file beside this one and a line in the table at the end.
 
 pub mod flat;
+pub mod label_sequence;
 pub mod layer_guided;
 
 use std::ops::RangeInclusive;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use cladist_core::classifier::LabelSequence;
 use cladist_core::scores::keep_top;
 use cladist_core::{LabelCounts, LabelId, LabelSet, Taxonomy};
 use serde::de::DeserializeOwned;
@@ -138,6 +140,11 @@ pub trait Head: Module {
     /// encoder did not run get none.
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>>;
 
+    /// The likeliest sequences of labels of each document, if the head emits labels in sequence.
+    fn sequences(&self, _input: &HeadInput<'_>, _n_best: usize) -> Option<Vec<Vec<LabelSequence>>> {
+        None
+    }
+
     /// The group of a parameter by its name inside the head.
     fn group(&self, _parameter: &str) -> Group {
         Group::Output
@@ -174,6 +181,7 @@ macro_rules! heads {
     ($($(#[$doc:meta])* $variant:ident { $name:literal, $module:ident::$config:ident => $head:ident };)+) => {
         /// Any head.
         #[derive(Module, Debug)]
+        #[expect(clippy::large_enum_variant, reason = "a model has one head")]
         pub enum AnyHead {
             $($(#[$doc])* $variant($module::$head),)+
         }
@@ -245,6 +253,12 @@ macro_rules! heads {
                 match self { $(Self::$variant(head) => head.score(input, top_k),)+ }
             }
 
+            /// See [`Head::sequences`].
+            #[must_use]
+            pub fn sequences(&self, input: &HeadInput<'_>, n_best: usize) -> Option<Vec<Vec<LabelSequence>>> {
+                match self { $(Self::$variant(head) => head.sequences(input, n_best),)+ }
+            }
+
             /// See [`Head::group`].
             #[must_use]
             pub fn group(&self, parameter: &str) -> Group {
@@ -257,6 +271,8 @@ macro_rules! heads {
 heads! {
     /// One output per label on the document vector.
     Flat { "flat", flat::FlatConfig => Flat };
+    /// Labels one after the other.
+    LabelSequence { "label-sequence", label_sequence::LabelSequenceConfig => LabelSequencer };
     /// Levels of the taxonomy on layers of the encoder.
     LayerGuided { "layer-guided", layer_guided::LayerGuidedConfig => LayerGuided };
 }

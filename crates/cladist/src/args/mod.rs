@@ -19,6 +19,7 @@ pub use tune::TuneArgs;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Assign documents to labels of large hierarchical vocabularies.
@@ -132,6 +133,9 @@ pub struct TrainArgs {
     /// Flags of heads on encoders.
     #[command(flatten)]
     pub neural: NeuralArgs,
+    /// A run folder or bundle to take into the ensemble of `--head mixed`; give several
+    #[arg(long = "member", value_name = "RUN")]
+    pub members: Vec<PathBuf>,
     /// Replace the run folder if it exists
     #[arg(long)]
     pub overwrite: bool,
@@ -207,6 +211,9 @@ pub struct PredictArgs {
     /// Only labels of these levels, such as `1..3` or `2`; a layer-guided model runs no layer in vain
     #[arg(long, value_name = "LEVELS", value_parser = levels)]
     pub levels: Option<RangeInclusive<usize>>,
+    /// Add the likeliest sequences of labels, this many, of a model that emits labels in sequence
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100))]
+    pub sequences: Option<usize>,
     /// Output format
     #[arg(long, default_value = "jsonl", value_name = "FORMAT")]
     pub format: PredictFormat,

@@ -54,6 +54,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
         seed: Some(args.seed),
         seeds: None,
         neural: NeuralArgs { encoder, ..NeuralArgs::default() },
+        members: Vec::new(),
         overwrite: true,
         resume: false,
         print_config: false,

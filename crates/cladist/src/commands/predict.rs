@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use cladist_core::bundle::DraftFile;
+use cladist_core::classifier::LabelSequence;
 use cladist_core::{Cancel, Classifier, Document, Job, Request, Scores, Taxonomy};
 use serde::Serialize;
 
@@ -60,6 +61,9 @@ fn label_all(
             )));
         }
     }
+    if args.sequences.is_some() && args.format != PredictFormat::Jsonl {
+        bail!(ConfigError::Missing("`--sequences` needs `--format jsonl`".to_owned()));
+    }
     let request = Request {
         levels: args.levels.clone(),
         job: Job { cancel: job.cancel.clone(), ..Job::silent() },
@@ -74,7 +78,16 @@ fn label_all(
         }
         let scores = model.pipeline.score(&batch, &request)?;
         let answers = decoder.answer(&decoder.prepare(scores));
-        write_rows(out, args.format, &batch, &answers, model.taxonomy())?;
+        let sequences = match args.sequences {
+            None => None,
+            Some(n) => Some(model.pipeline.sequences(&batch, n, &request)?.ok_or_else(|| {
+                ConfigError::Missing(
+                    "`--sequences` needs a model that emits labels in sequence\nhint: train one with `--head label-sequence`"
+                        .to_owned(),
+                )
+            })?),
+        };
+        write_rows(out, args.format, &batch, &answers, sequences.as_deref(), model.taxonomy())?;
         job.progress.advance(batch.len() as u64);
     }
     match reading.join() {
@@ -140,6 +153,14 @@ impl Source {
 struct Line<'a> {
     id: &'a str,
     labels: Vec<Answer<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequences: Option<Vec<Emitted<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Emitted<'a> {
+    labels: Vec<&'a str>,
+    log_probability: f64,
 }
 
 #[derive(Serialize)]
@@ -155,10 +176,15 @@ fn write_rows(
     format: PredictFormat,
     documents: &[Document],
     answers: &Scores,
+    sequences: Option<&[Vec<LabelSequence>]>,
     taxonomy: &Taxonomy,
 ) -> anyhow::Result<()> {
     let plain = |text: &str| text.replace(['\t', '\n', '\r'], " ");
-    for (document, row) in documents.iter().zip(answers.rows()) {
+    let emitted = |sequence: &LabelSequence| Emitted {
+        labels: sequence.labels.iter().map(|&label| taxonomy.id(label)).collect(),
+        log_probability: sequence.log_probability,
+    };
+    for (n, (document, row)) in documents.iter().zip(answers.rows()).enumerate() {
         let labels = row.iter().map(|&(label, score)| Answer {
             id: taxonomy.id(label),
             name: taxonomy.name(label),
@@ -167,7 +193,9 @@ fn write_rows(
         });
         match format {
             PredictFormat::Jsonl => {
-                serde_json::to_writer(&mut *out, &Line { id: &document.id, labels: labels.collect() })
+                let sequences = sequences.map(|sequences| sequences[n].iter().map(emitted).collect());
+                let line = Line { id: &document.id, labels: labels.collect(), sequences };
+                serde_json::to_writer(&mut *out, &line)
                     .map_err(io::Error::from)
                     .and_then(|()| writeln!(out))
                     .context("cannot write predictions")?;

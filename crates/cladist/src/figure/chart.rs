@@ -14,8 +14,10 @@ const LEGEND_LINE: f64 = 18.0;
 pub struct Chart<'a> {
     /// What is shown.
     pub title: &'a str,
-    /// What places count, from 1.
+    /// What places count.
     pub axis: &'a str,
+    /// What stands below each place; numbers from 1 if there is nothing.
+    pub places: Vec<String>,
     /// Whose lines they are.
     pub names: Vec<&'a str>,
     /// The measures.
@@ -27,6 +29,8 @@ pub struct Chart<'a> {
 pub struct Lines<'a> {
     /// What it is, with its unit.
     pub name: &'a str,
+    /// Where the scale begins.
+    pub floor: f64,
     /// A value for each place, for each of the names; none where there is nothing to show.
     pub values: Vec<Option<&'a [f64]>>,
 }
@@ -59,12 +63,13 @@ impl Chart<'_> {
         let (right, bottom) = (left + PLOT.0, top + PLOT.1);
         let values = || panel.values.iter().flatten().copied();
         let highest = values().flatten().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let (floor, highest) = (panel.floor, highest - panel.floor);
         let step = step(highest);
         let n_steps = (highest / step).ceil().max(1.0);
-        let y = |value: f64| bottom - PLOT.1 * value / (step * n_steps);
+        let y = |value: f64| bottom - PLOT.1 * (value - floor) / (step * n_steps);
         figure.text((left, top - 10.0), panel.name, Size::Normal, Anchor::Start, Colour::INK);
         for n in 0..=n_steps as usize {
-            let value = n as f64 * step;
+            let value = floor + n as f64 * step;
             figure.line((left, y(value)), (right, y(value)), 1.0, Colour::GRID);
             let decimals = if step >= 1.0 { 0 } else { (-step.log10()).ceil() as usize };
             figure.label((left - 6.0, y(value) + 4.0), &number(value, decimals), Anchor::End);
@@ -72,7 +77,9 @@ impl Chart<'_> {
         let n_places = values().map(<[f64]>::len).max().unwrap_or(0);
         let x = |place: usize| left + PLOT.0 * (place as f64 + 0.5) / n_places.max(1) as f64;
         for place in 0..n_places {
-            figure.label((x(place), bottom + 16.0), &(place + 1).to_string(), Anchor::Middle);
+            let numbered = || (place + 1).to_string();
+            let name = self.places.get(place).cloned().unwrap_or_else(numbered);
+            figure.label((x(place), bottom + 16.0), &name, Anchor::Middle);
         }
         figure.label((left + PLOT.0 / 2.0, bottom + 34.0), self.axis, Anchor::Middle);
         for (n, values) in panel.values.iter().enumerate() {
@@ -124,10 +131,16 @@ mod tests {
     fn each_bundle_has_its_colour_and_its_name() {
         let (a, b) = ([1.0, 2.0, 3.0], [3.0, f64::NAN, 1.0]);
         let panels = vec![
-            Lines { name: "entropy (nats)", values: vec![Some(&a[..]), Some(&b[..])] },
-            Lines { name: "between heads", values: vec![Some(&a[..]), None] },
+            Lines { name: "entropy (nats)", floor: 0.0, values: vec![Some(&a[..]), Some(&b[..])] },
+            Lines { name: "between heads", floor: 0.0, values: vec![Some(&a[..]), None] },
         ];
-        let chart = Chart { title: "Attention", axis: "layer", names: vec!["flat", "a<b"], panels };
+        let chart = Chart {
+            title: "Attention",
+            axis: "layer",
+            places: Vec::new(),
+            names: vec!["flat", "a<b"],
+            panels,
+        };
         let figure = chart.draw();
         let (_, _, pixels) = read(&figure.to_png().unwrap());
         for colour in &Colour::SERIES[..2] {
@@ -143,9 +156,15 @@ mod tests {
     #[test]
     fn one_place_or_nothing_can_be_drawn() {
         for values in [vec![Some(&[2.0][..])], vec![Some(&[][..])], vec![None], Vec::new()] {
-            let panels = vec![Lines { name: "x", values }];
-            Chart { title: "t", axis: "layer", names: vec!["a"], panels }.draw().to_png().unwrap();
+            let panels = vec![Lines { name: "x", floor: 0.0, values }];
+            Chart { title: "t", axis: "layer", places: Vec::new(), names: vec!["a"], panels }
+                .draw()
+                .to_png()
+                .unwrap();
         }
-        Chart { title: "t", axis: "layer", names: Vec::new(), panels: Vec::new() }.draw().to_png().unwrap();
+        Chart { title: "t", axis: "layer", places: Vec::new(), names: Vec::new(), panels: Vec::new() }
+            .draw()
+            .to_png()
+            .unwrap();
     }
 }

@@ -17,6 +17,8 @@ mod demo;
 #[cfg(test)]
 mod documents_in;
 #[cfg(test)]
+mod ensembles;
+#[cfg(test)]
 mod experiment;
 #[cfg(test)]
 mod help;

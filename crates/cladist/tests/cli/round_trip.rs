@@ -37,15 +37,24 @@ fn metric(evaluation: &Value, name: &str) -> f64 {
 fn every_head_trains_evaluates_and_predicts() {
     let place = Place::with_corpus();
     for head in place.run("heads --json").ok().json().as_array().unwrap() {
-        let neural = head["family"] == "neural";
+        let family = head["family"].as_str().unwrap();
+        let neural = family == "neural";
         let head = head["name"].as_str().unwrap();
         // A new encoder has more to learn than the weights of a linear model.
-        let encoder = if neural { "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40" } else { "" };
+        let needs = match family {
+            "neural" => "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40",
+            "ensemble" => "--member svm --member bonsai",
+            _ => "",
+        };
         let trained =
-            place.run(&format!("train --corpus corpus --head {head} {encoder} --out {head} --json")).ok();
+            place.run(&format!("train --corpus corpus --head {head} {needs} --out {head} --json")).ok();
         let summary = trained.json();
         assert_eq!(summary["documents"], 72, "{summary:#}");
-        let said = if neural { "72 documents".to_owned() } else { format!("trained {head} on 72 documents") };
+        let said = match family {
+            "neural" => "72 documents".to_owned(),
+            "ensemble" => "weights for all labels".to_owned(),
+            _ => format!("trained {head} on 72 documents"),
+        };
         assert!(trained.stderr.contains(&said), "{}", trained.stderr);
 
         let evaluation = place.run(&format!("evaluate {head} --json")).ok().json();

@@ -210,15 +210,18 @@ fn figures(bundles: &[Studied]) -> [(&'static str, Figure); 3] {
     };
     let entropy = Lines {
         name: "entropy of attention (nats)",
+        floor: 0.0,
         values: bundles.iter().map(|bundle| Some(bundle.study.entropy.as_slice())).collect(),
     };
     let head_kl = Lines {
         name: "mean KL between heads (nats)",
+        floor: 0.0,
         values: bundles.iter().map(|bundle| bundle.study.head_kl.as_deref()).collect(),
     };
     let chart = Chart {
         title: "Attention by layer",
         axis: "layer",
+        places: Vec::new(),
         names: bundles.iter().map(|bundle| bundle.name.as_str()).collect(),
         panels: vec![entropy, head_kl],
     };

@@ -1,6 +1,7 @@
 //! `cladist train`: from a corpus to a run folder.
 
 mod linear;
+mod mixed;
 mod neural;
 mod seeds;
 
@@ -118,6 +119,7 @@ pub fn with_settings(
     match &config.recipe {
         Recipe::Linear(recipe) => linear::run(args, &config, recipe, out, session),
         Recipe::Neural(recipe) => neural::run(args, &config, recipe, out, session),
+        Recipe::Mixed(recipe) => mixed::run(args, &config, recipe, out, session),
     }
 }
 
@@ -130,7 +132,7 @@ pub fn rehearse(args: &TrainArgs, config: &RunConfig, session: &Session) -> anyh
     let (corpus, _) = corpus::load(&source, &config.common.data, &mut bad_lines, &session.job())?;
     session.bars.clear();
     match &config.recipe {
-        Recipe::Linear(_) => Ok(()),
+        Recipe::Linear(_) | Recipe::Mixed(_) => Ok(()),
         Recipe::Neural(recipe) => neural::rehearse(config, recipe, &corpus, session),
     }
 }

@@ -205,7 +205,7 @@ fn finish(
 fn monitor(config: &RunConfig) -> String {
     match &config.recipe {
         Recipe::Neural(recipe) => recipe.train.monitor.clone(),
-        Recipe::Linear(_) => String::new(),
+        Recipe::Linear(_) | Recipe::Mixed(_) => String::new(),
     }
 }
 
