@@ -11,7 +11,7 @@ use crate::norm::normalise_backward;
 use crate::pool::Buffer;
 use crate::simd::{add, vectorised};
 
-/// The gradient of [`forward`]: `dy` → `dx`, and the gradients of the parameters added to `gradients`.
+/// The gradient of [`super::forward`]: `dy` → `dx`, and the gradients of the parameters added to `gradients`.
 #[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
 pub fn backward(
     shape: Shape,
