@@ -10,6 +10,7 @@ pub mod corpus;
 pub mod decode;
 pub mod document;
 pub mod error;
+pub mod explain;
 pub mod files;
 pub mod job;
 pub mod label_counts;

@@ -8,7 +8,7 @@ use anyhow::Context;
 use cladist_core::readers::{BadKind, BadLine, BadLines, Format, ReadOptions, Reader};
 use cladist_core::{Document, Error, files};
 
-use crate::args::{InputFormat, PredictArgs};
+use crate::args::{InputArgs, InputFormat};
 
 /// Documents of one file or stream.
 pub enum Input {
@@ -22,7 +22,7 @@ pub enum Input {
 
 impl Input {
     /// Opens a file, or standard input for `-`. `features` says that the model reads features, not text.
-    pub fn open(path: &Path, args: &PredictArgs, features: bool) -> anyhow::Result<Self> {
+    pub fn open(path: &Path, args: &InputArgs, features: bool) -> anyhow::Result<Self> {
         let options = ReadOptions { text_field: args.text_field.clone(), ..ReadOptions::default() };
         let mut stream: Box<dyn BufRead + Send> = if path == Path::new("-") {
             files::decompress(io::stdin()).context("cannot read standard input")?
@@ -65,7 +65,7 @@ impl Input {
     }
 }
 
-fn feature_format(args: &PredictArgs) -> Option<Format> {
+fn feature_format(args: &InputArgs) -> Option<Format> {
     match args.input_format {
         Some(InputFormat::Xmc) => Some(Format::Xmc),
         Some(InputFormat::Libsvm) => Some(Format::Libsvm),

@@ -60,6 +60,7 @@ pub fn run(cli: Cli, session: &Session) -> anyhow::Result<()> {
         Command::Experiment(args) => commands::experiment::run(&args, session),
         Command::Evaluate(args) => commands::evaluate::run(&args, session),
         Command::Predict(args) => commands::predict::run(&args, session),
+        Command::Explain(args) => commands::explain::run(&args, session),
         Command::Compare(args) => commands::compare::run(&args, session),
         Command::Analyze(command) => commands::analyze::run(&command, session),
         Command::Data(command) => commands::data::run(&command, session),

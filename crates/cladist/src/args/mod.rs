@@ -4,6 +4,7 @@ mod analyze;
 mod corpus;
 mod data;
 mod experiment;
+mod explain;
 mod neural;
 mod taxonomy;
 mod tune;
@@ -12,6 +13,7 @@ pub use analyze::{AnalyzeCommand, AnalyzeLayersArgs};
 pub use corpus::{BadLineArgs, CorpusArgs, DecodeArgs, FieldArgs, PathsArg};
 pub use data::{DataCheckArgs, DataCommand, DataConvertArgs, DataSplitArgs, DataStatsArgs};
 pub use experiment::ExperimentArgs;
+pub use explain::{ExplainArgs, ExplainMethod};
 pub use neural::NeuralArgs;
 pub use taxonomy::{TaxonomyCommand, TaxonomyReadArgs};
 pub use tune::TuneArgs;
@@ -64,6 +66,8 @@ pub enum Command {
     /// Label documents
     #[command(visible_alias = "suggest")]
     Predict(PredictArgs),
+    /// Show which words a label rests on
+    Explain(ExplainArgs),
     /// Test whether two runs differ on the same documents
     Compare(CompareArgs),
     /// Look inside models
@@ -217,12 +221,9 @@ pub struct PredictArgs {
     /// Output format
     #[arg(long, default_value = "jsonl", value_name = "FORMAT")]
     pub format: PredictFormat,
-    /// Input format [default: by file ending, then by the first character]
-    #[arg(long, value_name = "FORMAT")]
-    pub input_format: Option<InputFormat>,
-    /// JSON field with the text
-    #[arg(long, value_name = "NAME")]
-    pub text_field: Option<String>,
+    /// How files are read.
+    #[command(flatten)]
+    pub input: InputArgs,
     /// Set bad lines aside instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
@@ -232,6 +233,17 @@ pub struct PredictArgs {
     /// Write here instead of standard output; the file appears when it is whole
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// How documents without labels are read.
+#[derive(Debug, Clone, Default, Args)]
+pub struct InputArgs {
+    /// Input format [default: by file ending, then by the first character]
+    #[arg(long, value_name = "FORMAT")]
+    pub input_format: Option<InputFormat>,
+    /// JSON field with the text
+    #[arg(long, value_name = "NAME")]
+    pub text_field: Option<String>,
 }
 
 /// `2`, `1..3` (with both ends) or `2..`.

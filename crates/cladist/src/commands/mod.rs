@@ -7,6 +7,7 @@ pub mod data;
 pub mod demo;
 pub mod evaluate;
 pub mod experiment;
+pub mod explain;
 pub mod heads;
 pub mod metrics;
 pub mod predict;

@@ -134,7 +134,7 @@ impl Source {
         let stdin = [PathBuf::from("-")];
         let files = if self.args.files.is_empty() { &stdin[..] } else { &self.args.files[..] };
         for path in files {
-            let mut input = Input::open(path, &self.args, self.features)?;
+            let mut input = Input::open(path, &self.args.input, self.features)?;
             loop {
                 self.cancel.check()?;
                 let next = with_bad_lines(self.args.skip_bad, &mut rejects, |bad| input.next(bad))?;

@@ -1,6 +1,7 @@
 //! A report as one self-contained page: tables, and pictures where people would rather look than read.
 
 mod experiment;
+mod explain;
 mod training;
 
 use std::fmt::Write;
@@ -12,6 +13,7 @@ use crate::commands::evaluate::{Evaluation, HEADLINE};
 use crate::output::figure;
 
 pub use experiment::experiment;
+pub use explain::explain;
 pub use training::training;
 
 /// Colours of things shown together.

@@ -21,6 +21,8 @@ mod ensembles;
 #[cfg(test)]
 mod experiment;
 #[cfg(test)]
+mod explain;
+#[cfg(test)]
 mod help;
 #[cfg(test)]
 mod interruption;
