@@ -58,10 +58,6 @@ impl HeadConfig for LabelSequenceConfig {
         false
     }
 
-    fn learns_ancestors(&self) -> bool {
-        self.constrain == Constrain::Taxonomy
-    }
-
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelSequencer> {
         let wrong = |key, expected, value: usize| Err(setting(key, expected, value));
         if !(1..=100).contains(&self.beam) {
