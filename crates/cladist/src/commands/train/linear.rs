@@ -12,7 +12,7 @@ use cladist_core::pipeline::Pipeline;
 use cladist_core::{Document, LabelCounts, LabelSet};
 use serde_json::json;
 
-use super::{Loaded, Summary, choose, data_card, farewell, load, report_on_dev};
+use super::{Loaded, Summary, choose, data_card, finish, load, report_on_dev};
 use crate::args::TrainArgs;
 use crate::config::{Refit, RunConfig};
 use crate::model::{self, Model, Training};
@@ -52,24 +52,7 @@ pub(super) fn run(
         "features": classifier.vectorizer().n_features(), "weights": classifier.n_weights(),
         "fitted_on_dev": dev_value, "dev": dev,
     });
-    draft.write("metrics.jsonl", format!("{record}\n").as_bytes())?;
-    let summary = Summary {
-        run: out.to_owned(),
-        seconds,
-        documents: model.counts.n_documents as u64,
-        rejected: loaded.rejected,
-        data: card.report,
-        dev,
-        best: None,
-    };
-    draft.write("summary.json", &serde_json::to_vec_pretty(&summary)?)?;
-    if args.overwrite {
-        draft.commit()?;
-    } else {
-        draft.publish()?;
-    }
-    farewell(out, loaded.rejected, session);
-    Ok(summary)
+    finish(draft, args.overwrite, &record, Summary::new(out, seconds, &model, &loaded, card, dev), session)
 }
 
 struct Trained {

@@ -12,7 +12,7 @@ use cladist_core::pipeline::Pipeline;
 use cladist_core::{Classifier, LabelCounts, Request};
 use serde_json::json;
 
-use super::{Loaded, Summary, choose, data_card, farewell, load, report_on_dev};
+use super::{Loaded, Summary, choose, data_card, finish, load, report_on_dev};
 use crate::args::TrainArgs;
 use crate::config::RunConfig;
 use crate::error::ConfigError;
@@ -64,24 +64,7 @@ pub(super) fn run(
         "members": recipe.members, "classes": fitted.weights.classes, "weights": fitted.weights.weights,
         "fitted_on_dev": fitted.values, "curves": fitted.curves,
     });
-    draft.write("metrics.jsonl", format!("{record}\n").as_bytes())?;
-    let summary = Summary {
-        run: out.to_owned(),
-        seconds,
-        documents: model.counts.n_documents as u64,
-        rejected: loaded.rejected,
-        data: card.report,
-        dev,
-        best: None,
-    };
-    draft.write("summary.json", &serde_json::to_vec_pretty(&summary)?)?;
-    if args.overwrite {
-        draft.commit()?;
-    } else {
-        draft.publish()?;
-    }
-    farewell(out, loaded.rejected, session);
-    Ok(summary)
+    finish(draft, args.overwrite, &record, Summary::new(out, seconds, &model, &loaded, card, dev), session)
 }
 
 /// The members; those that have seen what they are to be weighed on are refused.

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use cladist_core::bundle::{MANIFEST, write_atomically};
+use cladist_core::bundle::{Draft, MANIFEST, write_atomically};
 use cladist_core::calibrate::fit_thresholds;
 use cladist_core::corpus::{self, Corpus, CorpusSource, DataReport, Split, SplitName};
 use cladist_core::decode::Thresholds;
@@ -271,6 +271,40 @@ fn report_on_dev(
         value("p@1")
     ));
     Ok(Some(evaluation))
+}
+
+impl Summary {
+    fn new(
+        out: &Path,
+        seconds: f64,
+        model: &Model,
+        loaded: &Loaded,
+        card: DataCard,
+        dev: BTreeMap<String, f64>,
+    ) -> Self {
+        let documents = model.counts.n_documents as u64;
+        let run = out.to_owned();
+        Self { run, seconds, documents, rejected: loaded.rejected, data: card.report, dev, best: None }
+    }
+}
+
+/// Writes what a run came to and moves its folder into place.
+fn finish(
+    draft: Draft,
+    overwrite: bool,
+    record: &serde_json::Value,
+    summary: Summary,
+    session: &Session,
+) -> anyhow::Result<Summary> {
+    draft.write("metrics.jsonl", format!("{record}\n").as_bytes())?;
+    draft.write("summary.json", &serde_json::to_vec_pretty(&summary)?)?;
+    if overwrite {
+        draft.commit()?;
+    } else {
+        draft.publish()?;
+    }
+    farewell(&summary.run, summary.rejected, session);
+    Ok(summary)
 }
 
 /// Tells about lines set aside and where the run is.
