@@ -1,6 +1,6 @@
-//! GELU in its exact form, x·Φ(x), over slices.
+//! GELU in its exact form, x·Φ(x), the logistic function and tanh, over slices.
 
-use crate::math::{density, distribution};
+use crate::math::{density, distribution, exp};
 use crate::simd::{Kernel, Simd, dispatch};
 
 /// `y = gelu(x)`.
@@ -76,6 +76,51 @@ impl Kernel for Backward<'_> {
     }
 }
 
+/// `x = σ(x)`.
+pub fn sigmoid(x: &mut [f32]) {
+    dispatch(Squash { x, steepness: 1.0, height: 1.0 });
+}
+
+/// `x = tanh(x)`, which is 2σ(2x) − 1.
+pub fn tanh(x: &mut [f32]) {
+    dispatch(Squash { x, steepness: 2.0, height: 2.0 });
+}
+
+/// `x = height·(σ(steepness·x) − 1) + 1`.
+struct Squash<'a> {
+    x: &'a mut [f32],
+    steepness: f32,
+    height: f32,
+}
+
+impl Kernel for Squash<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Self { x, steepness, height } = self;
+        // SAFETY: registers, and chunks that hold one.
+        unsafe {
+            let one = S::splat(1.0);
+            let squash = |v: S::V| {
+                let e = exp::<S>(S::mul(v, S::splat(-steepness)));
+                // 1 − height + height/(1 + e)
+                S::add(S::sub(one, S::splat(height)), S::div(S::splat(height), S::add(one, e)))
+            };
+            let mut whole = x.chunks_exact_mut(S::LANES);
+            for x in whole.by_ref() {
+                S::store(x.as_mut_ptr(), squash(S::load(x.as_ptr())));
+            }
+            let rest = whole.into_remainder();
+            if !rest.is_empty() {
+                let mut buffer = [0.0f32; 16];
+                buffer[..rest.len()].copy_from_slice(rest);
+                S::store(buffer.as_mut_ptr(), squash(S::load(buffer.as_ptr())));
+                rest.copy_from_slice(&buffer[..rest.len()]);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +160,19 @@ mod tests {
             let density = (-v * v / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
             assert!((f64::from(y) - v * cdf).abs() < 1e-6, "{x}: {y}");
             assert!((f64::from(slope) - (cdf + v * density)).abs() < 1e-6, "{x}: {slope}");
+        }
+    }
+
+    #[test]
+    fn logistic_function_and_tanh_equal_the_formulas_also_far_out() {
+        let x: Vec<f32> = (0..403).map(|i| i as f32 / 2.0 - 100.0).chain([1e-4, -1e30, 1e30]).collect();
+        let (mut a, mut b) = (x.clone(), x.clone());
+        sigmoid(&mut a);
+        tanh(&mut b);
+        for ((&x, a), b) in x.iter().zip(a).zip(b) {
+            let x = f64::from(x);
+            assert!((f64::from(a) - 1.0 / (1.0 + (-x).exp())).abs() < 3e-7, "{x}: {a}");
+            assert!((f64::from(b) - x.tanh()).abs() < 3e-7, "{x}: {b}");
         }
     }
 }

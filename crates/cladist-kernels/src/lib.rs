@@ -1,4 +1,4 @@
-//! Fused CPU operations for transformer encoders, forward and backward.
+//! Fused CPU operations for transformer encoders and recurrent layers, forward and backward.
 //!
 //! The only crate of Cladist with `unsafe`: vector instructions and pointers into slices whose bounds were checked
 //! by the safe functions around them.
@@ -14,6 +14,7 @@ pub mod layer;
 mod math;
 pub mod norm;
 pub mod pool;
+pub mod recurrent;
 mod simd;
 
 pub use simd::{Level, level};
