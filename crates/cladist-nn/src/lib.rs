@@ -22,5 +22,6 @@ pub mod tokens;
 #[cfg(test)]
 mod toy;
 pub mod train;
+pub mod vectors;
 
 pub use error::{Error, Result};

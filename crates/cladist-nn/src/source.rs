@@ -1,4 +1,4 @@
-//! Where an encoder comes from: a folder, the Hugging Face hub, or nothing.
+//! Where an encoder comes from: a folder, the Hugging Face hub, word vectors, or nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +7,7 @@ use burn::tensor::Device;
 use crate::encoder::{Encoder, LoadReport, Scratch};
 use crate::error::{Error, Result};
 use crate::tokens::Tokenizer;
+use crate::vectors::WordVectors;
 
 /// What `--encoder` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub enum EncoderSource {
     Folder(PathBuf),
     /// A new encoder and a tokenizer made from the training texts.
     Scratch(Scratch),
+    /// A vector for each word of the training texts.
+    Words(WordVectors),
     /// A repository of the hub, with a revision if one was given: `bert-base-uncased`, `org/name@main`.
     Hub {
         /// `name` or `owner/name`.
@@ -24,12 +27,18 @@ pub enum EncoderSource {
     },
 }
 
+/// Words of a vocabulary made from texts.
+const MAX_WORDS: usize = 50_000;
+
 impl EncoderSource {
-    /// Understands what a user wrote: an existing folder first, then `scratch:SIZE`, else a name of the hub.
+    /// Understands what a user wrote: `scratch:SIZE` or `words:VECTORS`, an existing folder, else a name of the hub.
     pub fn parse(text: &str) -> Result<Self> {
         let refuse = |problem: String| Error::Encoder { path: PathBuf::from(text), problem };
         if let Some(size) = text.strip_prefix("scratch:") {
             return size.parse().map(Self::Scratch).map_err(refuse);
+        }
+        if let Some(vectors) = text.strip_prefix("words:") {
+            return vectors.parse().map(Self::Words).map_err(refuse);
         }
         let path = Path::new(text);
         if path.is_dir() {
@@ -70,6 +79,12 @@ impl EncoderSource {
                 let config = size.config(tokenizer.vocab_size());
                 return Ok((tokenizer, Encoder::random(config, pooler, seed, device), LoadReport::default()));
             }
+            Self::Words(vectors) => {
+                let tokenizer = Tokenizer::words(&texts(), MAX_WORDS, 2)?;
+                let (table, width, missing) = vectors.table(&tokenizer, seed)?;
+                let report = LoadReport { missing, ..LoadReport::default() };
+                return Ok((tokenizer, Encoder::of_words(table, width, device), report));
+            }
             Self::Hub { name, revision } => fetch(name, revision.as_deref())?,
         };
         let tokenizer = Tokenizer::from_folder(&folder)?;
@@ -101,6 +116,10 @@ mod tests {
         let text = folder.path().to_str().unwrap();
         assert_eq!(EncoderSource::parse(text).unwrap(), EncoderSource::Folder(folder.path().to_owned()));
         assert_eq!(EncoderSource::parse("scratch:mini").unwrap(), EncoderSource::Scratch(Scratch::Mini));
+        let words = |vectors| EncoderSource::Words(vectors);
+        assert_eq!(EncoderSource::parse("words:300").unwrap(), words(WordVectors::Random { width: 300 }));
+        let pretrained = WordVectors::Pretrained(folder.path().to_owned());
+        assert_eq!(EncoderSource::parse(&format!("words:{text}")).unwrap(), words(pretrained));
         let hub = |name: &str, revision: Option<&str>| EncoderSource::Hub {
             name: name.to_owned(),
             revision: revision.map(str::to_owned),
@@ -111,7 +130,17 @@ mod tests {
 
     #[test]
     fn what_can_be_neither_is_refused() {
-        for text in ["scratch:huge", "/no/such/folder", "./models/x", "a/b/c", "../x", "a b", ""] {
+        for text in [
+            "scratch:huge",
+            "words:0",
+            "words:no-such-file",
+            "/no/such/folder",
+            "./models/x",
+            "a/b/c",
+            "../x",
+            "a b",
+            "",
+        ] {
             let message = EncoderSource::parse(text).unwrap_err().to_string();
             assert!(message.contains(text), "{message}");
         }

@@ -9,8 +9,11 @@ use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
 use crate::fused::Values;
+use crate::heads::enc_dec::EncDecConfig;
 use crate::heads::flat::FlatConfig;
 use crate::heads::layer_guided::LayerGuidedConfig;
+use crate::heads::sgm::SgmConfig;
+use crate::heads::text_cnn::TextCnnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, Network, NeuralModel};
 use crate::parameters::{self, Place, follow_place};
@@ -104,12 +107,15 @@ pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
     Design { head, task, tokens, label_smoothing: 0.0 }
 }
 
-/// Settings of a head that fit this world: two layers, three levels.
+/// Settings of a head that fit this world: two layers, three levels, eight documents.
 pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
     match config {
         AnyHeadConfig::LayerGuided(config) => {
             AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
         }
+        AnyHeadConfig::Sgm(config) => AnyHeadConfig::Sgm(SgmConfig { hidden: 24, layers: 2, ..config }),
+        AnyHeadConfig::EncDec(config) => AnyHeadConfig::EncDec(EncDecConfig { hidden: 24, ..config }),
+        AnyHeadConfig::TextCnn(config) => AnyHeadConfig::TextCnn(TextCnnConfig { maps: Some(24), ..config }),
         other => other,
     }
 }

@@ -17,6 +17,8 @@ pub enum Family {
     Roberta,
     /// DistilBERT: no token types, no pooler.
     Distilbert,
+    /// A vector for each word and no layer: what networks were built on before transformers.
+    Words,
 }
 
 /// Sizes and constants of an encoder.
@@ -67,13 +69,21 @@ impl EncoderConfig {
     pub fn parse(source: Map<String, Value>) -> Result<Self, String> {
         let fields = Fields(&source);
         let kind = fields.text("model_type")?;
+        if kind == "words" {
+            let (vocab_size, width) = (fields.size("vocab_size")?, fields.size("hidden_size")?);
+            if width == 0 {
+                return Err("`hidden_size` must be at least 1".to_owned());
+            }
+            let dropout = fields.number_or("hidden_dropout_prob", 0.0)?;
+            return Ok(Self { hidden_dropout: dropout as f32, source, ..Self::words(vocab_size, width) });
+        }
         let family = match kind.as_str() {
             "bert" => Family::Bert,
             "roberta" | "xlm-roberta" | "camembert" => Family::Roberta,
             "distilbert" => Family::Distilbert,
             other => {
                 return Err(format!(
-                    "unknown `model_type`: {other}; one of bert, roberta, xlm-roberta, camembert, distilbert is needed"
+                    "unknown `model_type`: {other}; one of bert, roberta, xlm-roberta, camembert, distilbert, words is needed"
                 ));
             }
         };
@@ -126,6 +136,34 @@ impl EncoderConfig {
     #[must_use]
     pub fn max_tokens(&self) -> usize {
         self.max_positions - self.first_position
+    }
+
+    /// A table of word vectors.
+    #[must_use]
+    pub fn words(vocab_size: usize, width: usize) -> Self {
+        let source = serde_json::json!({
+            "model_type": "words",
+            "vocab_size": vocab_size,
+            "hidden_size": width,
+            "hidden_dropout_prob": 0.0,
+        });
+        Self {
+            family: Family::Words,
+            vocab_size,
+            hidden_size: width,
+            n_layers: 0,
+            n_heads: 1,
+            intermediate_size: 0,
+            // No table limits it; a document of more words would not fit into memory with its activations.
+            max_positions: 1 << 16,
+            type_vocab_size: 0,
+            first_position: 0,
+            epsilon: 0.0,
+            hidden_dropout: 0.0,
+            attention_dropout: 0.0,
+            initializer_range: 0.1,
+            source: source.as_object().cloned().unwrap_or_default(),
+        }
     }
 
     /// A new BERT with the given sizes.
@@ -232,6 +270,8 @@ mod tests {
     #[test]
     fn a_new_config_reads_back_as_itself() {
         let config = EncoderConfig::bert(100, 32, 2, 4);
+        assert_eq!(EncoderConfig::parse(config.source.clone()).unwrap(), config);
+        let config = EncoderConfig::words(100, 50);
         assert_eq!(EncoderConfig::parse(config.source.clone()).unwrap(), config);
     }
 

@@ -139,12 +139,8 @@ impl Encoded {
     #[must_use]
     pub fn tokens(&self, layer: usize) -> (Tensor<3>, Tensor<2>) {
         let states = self.packed(layer);
-        let device = states.device();
-        let [_, hidden] = states.dims();
-        let shape = [self.packing.n_sequences(), self.packing.longest(), hidden];
-        let mask = self.packing.mask(&device);
-        let padded = states.select(0, self.packing.padded_rows(&device)).reshape(shape);
-        (padded * mask.clone().unsqueeze_dim(2), mask)
+        let mask = self.packing.mask(&states.device());
+        (self.packing.pad(states), mask)
     }
 
     /// tanh(W·`[CLS]` + b) of the highest layer kept: `[sequences, hidden]`; `None` without a pooler.

@@ -1,4 +1,4 @@
-//! Transformer encoders: token ids in, the states of any layer out.
+//! Transformer encoders and word vectors: token ids in, the states of any layer out.
 
 mod config;
 mod encoded;
@@ -21,7 +21,7 @@ use cladist_kernels::layer::{Dropouts, Panels};
 pub use config::{EncoderConfig, Family};
 pub use encoded::{Encoded, LayerSet};
 pub use layer::Layer;
-pub(crate) use layer::linear;
+pub(crate) use layer::{linear, normalise};
 pub use packing::Packing;
 pub use scratch::Scratch;
 pub use weights::LoadReport;
@@ -30,14 +30,14 @@ use crate::fused::{EmbeddingParameters, embed, is_cpu};
 use crate::tokens::TokenBatch;
 use layer::Setting;
 
-/// Word, position and type tables with their normalisation.
+/// Word, position and type tables with their normalisation; word vectors have the first alone.
 #[derive(Module, Debug)]
 pub struct Embeddings {
     words: Param<Tensor<2>>,
-    positions: Param<Tensor<2>>,
+    positions: Option<Param<Tensor<2>>>,
     types: Option<Param<Tensor<2>>>,
-    norm_gain: Param<Tensor<1>>,
-    norm_bias: Param<Tensor<1>>,
+    norm_gain: Option<Param<Tensor<1>>>,
+    norm_bias: Option<Param<Tensor<1>>>,
 }
 
 /// tanh(W·`[CLS]` + b), which BERT learnt with its next-sentence task.
@@ -47,7 +47,7 @@ pub struct Pooler {
     bias: Param<Tensor<1>>,
 }
 
-/// A BERT-like encoder.
+/// A BERT-like encoder, or word vectors: an encoder without layers.
 #[derive(Module, Debug)]
 pub struct Encoder {
     embeddings: Embeddings,
@@ -210,7 +210,9 @@ impl Encoder {
         let Embeddings { words, positions, types, norm_gain, norm_bias } = &self.embeddings;
         let first = self.config.first_position;
         let device = self.device();
-        if is_cpu(&device) {
+        if is_cpu(&device)
+            && let (Some(positions), Some(gain), Some(bias)) = (positions, norm_gain, norm_bias)
+        {
             let tokens = (batch.ids.iter().zip(&batch.positions))
                 .map(|(&word, &position)| Token { word, position: position + first as u32, kind: 0 })
                 .collect();
@@ -221,15 +223,15 @@ impl Encoder {
                 words: words.val(),
                 positions: positions.val(),
                 types,
-                gain: norm_gain.val(),
-                bias: norm_bias.val(),
+                gain: gain.val(),
+                bias: bias.val(),
             };
             return embed(parameters, tokens, self.config.epsilon, dropout);
         }
         self.embed_plain(batch, dropout)
     }
 
-    /// The same in ordinary operations: what every device but the CPU runs.
+    /// The same in ordinary operations: for word vectors, and what every device but the CPU runs.
     fn embed_plain(&self, batch: &TokenBatch, dropout: Dropout) -> Tensor<2> {
         let Embeddings { words, positions, types, norm_gain, norm_bias } = &self.embeddings;
         let first = self.config.first_position;
@@ -239,12 +241,17 @@ impl Encoder {
             Tensor::from_data(TensorData::new(values, [n]), &device)
         };
         let ids = rows(batch.ids.iter().map(|&id| i64::from(id)).collect());
-        let places = rows(batch.positions.iter().map(|&p| i64::from(p) + first as i64).collect());
-        let mut x = words.val().select(0, ids) + positions.val().select(0, places);
+        let mut x = words.val().select(0, ids);
+        if let Some(positions) = positions {
+            let places = rows(batch.positions.iter().map(|&p| i64::from(p) + first as i64).collect());
+            x = x + positions.val().select(0, places);
+        }
         if let Some(types) = types {
             x = x + types.val().slice([0..1, 0..self.config.hidden_size]);
         }
-        let x = layer::normalise(x, norm_gain.val(), norm_bias.val(), self.config.epsilon);
+        if let (Some(gain), Some(bias)) = (norm_gain, norm_bias) {
+            x = normalise(x, gain.val(), bias.val(), self.config.epsilon);
+        }
         layer::drop(x, dropout)
     }
 }

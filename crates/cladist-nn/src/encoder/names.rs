@@ -32,6 +32,9 @@ pub(super) fn slots(config: &EncoderConfig, pooler: bool) -> Vec<Slot> {
     let vector = |prefix: &str| [format!("{prefix}.bias")];
 
     add(&matrix("embeddings.word_embeddings"), &[config.vocab_size, hidden], Start::Normal);
+    if config.family == Family::Words {
+        return slots;
+    }
     add(&matrix("embeddings.position_embeddings"), &[config.max_positions, hidden], Start::Normal);
     if config.type_vocab_size > 0 {
         add(&matrix("embeddings.token_type_embeddings"), &[config.type_vocab_size, hidden], Start::Normal);

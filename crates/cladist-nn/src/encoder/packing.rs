@@ -63,6 +63,19 @@ impl Packing {
         integers(self.offsets[..self.n_sequences()].iter().copied(), device)
     }
 
+    /// The packed row of each sequence's last token.
+    pub(crate) fn last_rows(&self, device: &Device) -> Tensor<1, Int> {
+        integers(self.offsets.iter().skip(1).map(|end| end.saturating_sub(1)), device)
+    }
+
+    /// Packed rows in a padded rectangle `[sequences, longest, width]`; padding holds zeros.
+    pub(crate) fn pad(&self, rows: Tensor<2>) -> Tensor<3> {
+        let device = rows.device();
+        let [_, width] = rows.dims();
+        let padded = rows.select(0, self.padded_rows(&device));
+        padded.reshape([self.n_sequences(), self.longest(), width]) * self.mask(&device).unsqueeze_dim(2)
+    }
+
     /// The cell of the padded rectangle of each sequence's first token.
     pub(crate) fn first_cells(&self, device: &Device) -> Tensor<1, Int> {
         let longest = self.longest();

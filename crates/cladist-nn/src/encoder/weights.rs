@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
-use super::config::EncoderConfig;
+use super::config::{EncoderConfig, Family};
 use super::names::{Slot, Start, slots};
 use super::{Embeddings, Encoder, Layer, Pooler};
 use crate::error::{Error, Result};
@@ -77,6 +77,14 @@ impl Encoder {
         assemble(config, values, device)
     }
 
+    /// Word vectors: rows of `table [vocab_size, width]` by token id.
+    #[must_use]
+    pub(crate) fn of_words(table: Vec<f32>, width: usize, device: &Device) -> Self {
+        let config = EncoderConfig::words(table.len() / width.max(1), width);
+        let values = slots(&config, false).into_iter().zip([table]).collect();
+        assemble(config, values, device)
+    }
+
     /// The content of `config.json` and `model.safetensors`, with Hugging Face names.
     pub fn export(&self) -> Result<(Vec<u8>, Vec<u8>)> {
         struct Collect(Vec<Vec<f32>>);
@@ -130,13 +138,14 @@ fn assemble(config: EncoderConfig, values: Vec<(Slot, Vec<f32>)>, device: &Devic
         }
     }
     let pooled = values.last().is_some_and(|(slot, _)| slot.optional);
+    let context = config.family != Family::Words;
     let mut places = Places { values: values.into_iter(), device };
     let embeddings = Embeddings {
         words: places.next(),
-        positions: places.next(),
+        positions: context.then(|| places.next()),
         types: (config.type_vocab_size > 0).then(|| places.next()),
-        norm_gain: places.next(),
-        norm_bias: places.next(),
+        norm_gain: context.then(|| places.next()),
+        norm_bias: context.then(|| places.next()),
     };
     let layers = (0..config.n_layers)
         .map(|_| Layer {

@@ -5,7 +5,7 @@ use burn::tensor::Tensor;
 use cladist_kernels::dropout::Dropout;
 use cladist_kernels::embedding::{self, Gradients, Saved, Tables, Token};
 
-use super::{Fused, Operand, apply, shaped, tensor, values, zeros_like};
+use super::{Fused, Operand, apply, tensor, values, wanted_of, zeros_like};
 
 /// Tables and normalisation of an encoder's embeddings.
 pub(crate) struct EmbeddingParameters {
@@ -91,9 +91,6 @@ impl Fused<5> for Embed {
             &slope,
             &mut Gradients { words, positions, types, gain, bias },
         );
-        let mut numbered = gradients.into_iter().zip(inputs).zip(wanted);
-        std::array::from_fn(|_| {
-            numbered.next().and_then(|((gradient, input), wanted)| wanted.then(|| shaped(gradient, &input)))
-        })
+        wanted_of(gradients, inputs, wanted)
     }
 }

@@ -8,7 +8,7 @@ use cladist_kernels::attention::{Outputs, Sequences};
 use cladist_kernels::layer::{self, Dropouts, Panels, Parameters, Saved, Shape};
 use cladist_kernels::pool;
 
-use super::{Fused, Operand, apply, shaped, tensor, values, zeros_like};
+use super::{Fused, Operand, apply, tensor, values, wanted_of, zeros_like};
 
 /// Matrices and vectors of a layer, in the order of [`Parameters`].
 pub(crate) struct LayerParameters {
@@ -143,9 +143,6 @@ impl Fused<13> for EncoderLayer {
             &mut dx[0],
             &mut places,
         );
-        let mut numbered = gradients.into_iter().zip(inputs).zip(wanted);
-        std::array::from_fn(|_| {
-            numbered.next().and_then(|((gradient, input), wanted)| wanted.then(|| shaped(gradient, &input)))
-        })
+        wanted_of(gradients, inputs, wanted)
     }
 }

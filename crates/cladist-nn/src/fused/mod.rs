@@ -6,6 +6,7 @@
 mod bce;
 mod embedding;
 mod layer;
+mod recurrent;
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,7 @@ use cladist_kernels::pool;
 pub(crate) use bce::bce;
 pub(crate) use embedding::{EmbeddingParameters, embed};
 pub(crate) use layer::{LayerParameters, encoder_layer};
+pub(crate) use recurrent::recurrent;
 
 /// Whether tensors of this device can go through the fused operations.
 pub(crate) fn is_cpu(device: &Device) -> bool {
@@ -115,6 +117,18 @@ fn zeros_like(tensor: &FlexTensor) -> Vec<f32> {
 /// A gradient with the shape of its input.
 fn shaped(gradient: Vec<f32>, like: &FlexTensor) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(gradient, like.layout().shape().clone()))
+}
+
+/// Gradients that are wanted, each with the shape of its input.
+fn wanted_of<const N: usize>(
+    gradients: [Vec<f32>; N],
+    inputs: [FlexTensor; N],
+    wanted: [bool; N],
+) -> [Option<FlexTensor>; N] {
+    let mut numbered = gradients.into_iter().zip(inputs).zip(wanted);
+    std::array::from_fn(|_| {
+        numbered.next().and_then(|((gradient, input), wanted)| wanted.then(|| shaped(gradient, &input)))
+    })
 }
 
 struct Adapter<F>(std::marker::PhantomData<fn() -> F>);

@@ -8,19 +8,16 @@
 use std::ops::RangeInclusive;
 
 use burn::module::Module;
-use burn::tensor::{Tensor, activation};
+use burn::tensor::Tensor;
 use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, rows, setting,
-};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, rows, setting};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
-use crate::error::Result;
-use crate::losses::{bce_with_logits, cross_entropy};
+use crate::error::{Error, Result};
 
 /// One line of help.
 pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";
@@ -84,6 +81,12 @@ impl HeadConfig for FlatConfig {
         if !(0.0..1.0).contains(&dropout) {
             return Err(setting("flat.dropout", "at least 0 and below 1", dropout));
         }
+        if context.n_layers == 0 && pool != Pool::Mean {
+            return Err(Error::Head {
+                problem: "`[CLS]` says nothing of a document where words have no context".to_owned(),
+                hint: "use `flat.pool = \"mean\"` on word vectors",
+            });
+        }
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let n_labels = context.taxonomy.n_labels();
         Ok(Flat {
@@ -112,15 +115,7 @@ impl Flat {
 
 impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        let logits = self.logits(input, moment.seed);
-        let gold = columns(gold);
-        match self.task {
-            Task::MultiLabel => Objective::of("bce", bce_with_logits(logits, &gold, self.label_smoothing)),
-            Task::MultiClass => {
-                let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
-                Objective::of("cross-entropy", cross_entropy(logits, &gold, self.label_smoothing))
-            }
-        }
+        self.task.objective(self.logits(input, moment.seed), gold, self.label_smoothing)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -132,11 +127,6 @@ impl Head for Flat {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        let logits = self.logits(input, None);
-        let probabilities = match self.task {
-            Task::MultiLabel => activation::sigmoid(logits),
-            Task::MultiClass => activation::softmax(logits, 1),
-        };
-        rows(probabilities, &self.labels, top_k)
+        rows(self.task.probabilities(self.logits(input, None)), &self.labels, top_k)
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! A new head is a file beside this one and a line in the table at the end.
 
+pub mod enc_dec;
 pub mod flat;
 pub mod label_sequence;
 pub mod layer_guided;
+pub mod sgm;
+pub mod text_cnn;
 
 use std::ops::RangeInclusive;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, activation};
 use cladist_core::classifier::LabelSequence;
 use cladist_core::scores::keep_top;
 use cladist_core::{LabelCounts, LabelId, LabelSet, Taxonomy};
@@ -18,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoder::{Encoded, LayerSet};
 use crate::error::{Error, Result};
+use crate::losses::{bce_with_logits, cross_entropy};
 
 /// What is to be predicted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +32,28 @@ pub enum Task {
     MultiLabel,
     /// Exactly one label per document: a softmax over all.
     MultiClass,
+}
+
+impl Task {
+    /// The usual loss of logits `[documents, labels]`.
+    pub(crate) fn objective(self, logits: Tensor<2>, gold: &[LabelSet], label_smoothing: f64) -> Objective {
+        let gold = columns(gold);
+        match self {
+            Self::MultiLabel => Objective::of("bce", bce_with_logits(logits, &gold, label_smoothing)),
+            Self::MultiClass => {
+                let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
+                Objective::of("cross-entropy", cross_entropy(logits, &gold, label_smoothing))
+            }
+        }
+    }
+
+    /// Probabilities of logits.
+    pub(crate) fn probabilities(self, logits: Tensor<2>) -> Tensor<2> {
+        match self {
+            Self::MultiLabel => activation::sigmoid(logits),
+            Self::MultiClass => activation::softmax(logits, 1),
+        }
+    }
 }
 
 /// What a head is built from.
@@ -269,12 +295,18 @@ macro_rules! heads {
 }
 
 heads! {
+    /// Labels one after the other, from a GRU on word vectors.
+    EncDec { "enc-dec", enc_dec::EncDecConfig => LabelSequencer };
     /// One output per label on the document vector.
     Flat { "flat", flat::FlatConfig => Flat };
     /// Labels one after the other.
     LabelSequence { "label-sequence", label_sequence::LabelSequenceConfig => LabelSequencer };
     /// Levels of the taxonomy on layers of the encoder.
     LayerGuided { "layer-guided", layer_guided::LayerGuidedConfig => LayerGuided };
+    /// Labels one after the other, from a BiLSTM on word vectors.
+    Sgm { "sgm", sgm::SgmConfig => LabelSequencer };
+    /// Convolutions over words.
+    TextCnn { "text-cnn", text_cnn::TextCnnConfig => TextCnn };
 }
 
 /// The error for a setting of a head.

@@ -123,12 +123,41 @@ impl Bert {
 
 /// BERT's tokenizer over a vocabulary: white space, punctuation, then the longest pieces of each word.
 pub(super) fn word_piece(vocabulary: BTreeMap<String, u32>, bert: &Bert, names: &Names) -> Value {
-    let unknown = names.unknown.iter().find(|name| vocabulary.contains_key(*name));
+    let model = json!({
+        "type": "WordPiece",
+        "unk_token": unknown(&vocabulary, names),
+        "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 100,
+        "vocab": vocabulary,
+    });
+    let decoder = json!({ "type": "WordPiece", "prefix": "##", "cleanup": true });
+    of_words(&vocabulary, bert, names, model, decoder)
+}
+
+/// Whole words, told apart as BERT does; what is not in the vocabulary is unknown.
+pub(super) fn word_level(vocabulary: &BTreeMap<String, u32>, names: &Names) -> Value {
+    let unknown = unknown(vocabulary, names);
+    let model = json!({ "type": "WordLevel", "unk_token": unknown, "vocab": vocabulary });
+    of_words(vocabulary, &Bert::default(), names, model, Value::Null)
+}
+
+fn unknown<'a>(vocabulary: &BTreeMap<String, u32>, names: &'a Names) -> &'a str {
+    let known = names.unknown.iter().find(|name| vocabulary.contains_key(*name));
+    known.map_or("[UNK]", String::as_str)
+}
+
+fn of_words(
+    vocabulary: &BTreeMap<String, u32>,
+    bert: &Bert,
+    names: &Names,
+    model: Value,
+    decoder: Value,
+) -> Value {
     json!({
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": added_tokens(&vocabulary, names, &[]),
+        "added_tokens": added_tokens(vocabulary, names, &[]),
         "normalizer": {
             "type": "BertNormalizer",
             "clean_text": true,
@@ -138,14 +167,8 @@ pub(super) fn word_piece(vocabulary: BTreeMap<String, u32>, bert: &Bert, names: 
         },
         "pre_tokenizer": { "type": "BertPreTokenizer" },
         "post_processor": null,
-        "decoder": { "type": "WordPiece", "prefix": "##", "cleanup": true },
-        "model": {
-            "type": "WordPiece",
-            "unk_token": unknown.map_or("[UNK]", String::as_str),
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": 100,
-            "vocab": vocabulary,
-        },
+        "decoder": decoder,
+        "model": model,
     })
 }
 

@@ -71,6 +71,12 @@ impl Tokenizer {
         Self::build(vocabulary::learn(texts, vocab_size, min_frequency, &names)?, None, &names)
     }
 
+    /// Whole words instead of pieces: at most `n_words`, each at least `min_frequency` times in the texts.
+    pub fn words(texts: &[&str], n_words: usize, min_frequency: usize) -> Result<Self> {
+        let names = Names::new(&[]);
+        Self::build(vocabulary::words(texts, n_words, min_frequency, &names)?, None, &names)
+    }
+
     /// The tokenizer as a `tokenizer.json`.
     #[must_use]
     pub fn to_json(&self) -> &[u8] {
@@ -99,6 +105,12 @@ impl Tokenizer {
     #[must_use]
     pub fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)
+    }
+
+    /// The id of a token of the vocabulary.
+    #[must_use]
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
     }
 
     /// Tokenises texts: for each its windows in order, at least one, at most `config.windows`.

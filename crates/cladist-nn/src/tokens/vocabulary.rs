@@ -19,7 +19,7 @@ use tokenizers::{
 };
 
 use super::cut::{floor, last_gap};
-use super::files::{Bert, Names, word_piece};
+use super::files::{Bert, Names, word_level, word_piece};
 use crate::error::{Error, Result};
 
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
@@ -38,6 +38,18 @@ pub(super) fn learn(texts: &[&str], vocab_size: usize, min_frequency: usize, nam
     let tokens = merge(&words, room, min_frequency.max(1) as u64);
     let special = SPECIAL.into_iter().map(str::to_owned);
     Ok(word_piece(special.chain(tokens).zip(0u32..).collect(), &Bert::default(), names))
+}
+
+/// A `tokenizer.json` of whole words: the most frequent, each at least `min_frequency` times in the texts.
+pub(super) fn words(texts: &[&str], n_words: usize, min_frequency: usize, names: &Names) -> Result<Value> {
+    let counts = count_words(texts)?;
+    let mut words: Vec<(String, u64)> =
+        counts.into_iter().filter(|(_, count)| *count >= min_frequency as u64).collect();
+    words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    words.truncate(n_words);
+    let special = SPECIAL.into_iter().map(str::to_owned);
+    let all = special.chain(words.into_iter().map(|(word, _)| word));
+    Ok(word_level(&all.zip(0u32..).collect(), names))
 }
 
 fn count_words(texts: &[&str]) -> Result<BTreeMap<String, u64>> {
@@ -233,6 +245,14 @@ mod tests {
     fn a_tiny_vocabulary_is_refused() {
         let error = learn(&["a"], 3, 1, &Names::new(&[])).unwrap_err();
         assert_eq!(error.to_string(), "`vocab_size` must be 16 to 1000000: 3");
+    }
+
+    #[test]
+    fn words_are_numbered_by_how_frequent_they_are() {
+        let json = super::words(&["b a, b c", "a B d d d [CLS]"], 3, 2, &Names::new(&[])).unwrap();
+        let vocabulary = json["model"]["vocab"].as_object().unwrap();
+        let at = |word: &str| vocabulary.get(word).and_then(Value::as_u64);
+        assert_eq!((at("b"), at("d"), at("a"), at("c")), (Some(5), Some(6), Some(7), None));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Settings.
+//! Settings of heads that emit labels in sequence.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,48 +35,96 @@ pub enum Constrain {
     Taxonomy,
 }
 
-/// Settings of the label-sequence head.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LabelSequenceConfig {
-    /// The order of labels: `frequency` or `depth-first`.
-    pub order: Order,
-    /// What scores are made of: `steps` of the greedy sequence, or the best sequence of the `beam`.
-    pub scores: ScoresFrom,
-    /// Hypotheses of beam search.
-    pub beam: usize,
-    /// Labels of a sequence at least.
-    pub min_labels: usize,
-    /// Labels of a sequence at most.
-    pub max_labels: usize,
-    /// Which labels may follow: `none` has no rule but that a label comes once, `taxonomy` wants a parent first.
-    pub constrain: Constrain,
-    /// Compare hypotheses by Σ ln P divided by their length.
-    pub length_normalisation: bool,
-    /// Feed the decoder the context of the step before, as the paper's algorithm is printed.
-    pub lagged_context: bool,
-    /// Take labels that came before out of the softmax in training too.
-    pub mask_in_training: bool,
-    /// Divide attention scores by the square root of the width.
-    pub scale_attention: bool,
-    /// Count the step that ends the sequence among the steps of a label's probability.
-    pub pool_eos_step: bool,
+/// How labels are emitted, whatever the network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Emission {
+    pub(crate) order: Order,
+    pub(crate) scores: ScoresFrom,
+    pub(crate) beam: usize,
+    pub(crate) min_labels: usize,
+    pub(crate) max_labels: usize,
+    pub(crate) constrain: Constrain,
+    pub(crate) length_normalisation: bool,
+    pub(crate) mask_in_training: bool,
+    pub(crate) pool_eos_step: bool,
 }
 
-impl Default for LabelSequenceConfig {
-    fn default() -> Self {
-        Self {
-            order: Order::default(),
-            scores: ScoresFrom::default(),
-            beam: 5,
-            min_labels: 0,
-            max_labels: 30,
-            constrain: Constrain::default(),
-            length_normalisation: false,
-            lagged_context: false,
-            mask_in_training: false,
-            scale_attention: false,
-            pool_eos_step: true,
+/// Settings of a head that emits labels: those of [`Emission`], and what its network has beside them.
+macro_rules! emitting {
+    (
+        $(#[$about:meta])*
+        $config:ident of $name:literal {
+            $($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr,)*
         }
-    }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $config {
+            /// The order of labels: `frequency` or `depth-first`.
+            pub order: $crate::heads::label_sequence::Order,
+            /// What scores are made of: `steps` of the greedy sequence, or the best sequence of the `beam`.
+            pub scores: $crate::heads::label_sequence::ScoresFrom,
+            /// Hypotheses of beam search.
+            pub beam: usize,
+            /// Labels of a sequence at least.
+            pub min_labels: usize,
+            /// Labels of a sequence at most.
+            pub max_labels: usize,
+            /// Which labels may follow: `none` has no rule but that a label comes once, `taxonomy` wants a parent first.
+            pub constrain: $crate::heads::label_sequence::Constrain,
+            /// Compare hypotheses by Σ ln P divided by their length.
+            pub length_normalisation: bool,
+            /// Take labels that came before out of the softmax in training too.
+            pub mask_in_training: bool,
+            /// Count the step that ends the sequence among the steps of a label's probability.
+            pub pool_eos_step: bool,
+            $($(#[$doc])* pub $field: $kind,)*
+        }
+
+        impl Default for $config {
+            fn default() -> Self {
+                Self {
+                    order: Default::default(),
+                    scores: Default::default(),
+                    beam: 5,
+                    min_labels: 0,
+                    max_labels: 30,
+                    constrain: Default::default(),
+                    length_normalisation: false,
+                    mask_in_training: false,
+                    pool_eos_step: true,
+                    $($field: $default,)*
+                }
+            }
+        }
+
+        impl $config {
+            /// The settings of emission, checked.
+            fn emission(&self) -> $crate::error::Result<$crate::heads::label_sequence::Emission> {
+                let wrong = |key, expected, value: usize| Err($crate::heads::setting(key, expected, value));
+                if !(1..=100).contains(&self.beam) {
+                    return wrong(concat!($name, ".beam"), "1 to 100", self.beam);
+                }
+                if self.max_labels == 0 {
+                    return wrong(concat!($name, ".max_labels"), "at least 1", self.max_labels);
+                }
+                if self.min_labels > self.max_labels {
+                    return wrong(concat!($name, ".min_labels"), "at most `max_labels`", self.min_labels);
+                }
+                Ok($crate::heads::label_sequence::Emission {
+                    order: self.order,
+                    scores: self.scores,
+                    beam: self.beam,
+                    min_labels: self.min_labels,
+                    max_labels: self.max_labels,
+                    constrain: self.constrain,
+                    length_normalisation: self.length_normalisation,
+                    mask_in_training: self.mask_in_training,
+                    pool_eos_step: self.pool_eos_step,
+                })
+            }
+        }
+    };
 }
+pub(crate) use emitting;

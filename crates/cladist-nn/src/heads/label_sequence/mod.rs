@@ -6,6 +6,7 @@
 
 mod config;
 mod decoder;
+mod emit;
 mod search;
 
 use std::ops::RangeInclusive;
@@ -18,24 +19,27 @@ use cladist_core::{LabelId, LabelSet, Taxonomy};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-pub use config::{Constrain, LabelSequenceConfig, Order, ScoresFrom};
+pub(crate) use config::emitting;
+pub use config::{Constrain, Emission, Order, ScoresFrom};
 pub use decoder::Decoder;
+pub use emit::Emitter;
+pub(super) use emit::{Emit, Memory, State};
 
-use super::{Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, setting};
-use crate::encoder::LayerSet;
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task};
+use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
 use crate::losses::cross_entropy;
 use crate::parameters::to_vec;
-use decoder::{Memory, Options, State};
+use decoder::Options;
 use search::{Beam, Hypothesis, Rules};
 
 /// One line of help.
 pub const ABOUT: &str = "labels emitted one after the other by an LSTM on the encoder (BERT + SGM)";
 
-/// The head.
+/// A head that emits labels, whatever network it does it with.
 #[derive(Module, Debug)]
 pub struct LabelSequencer {
-    decoder: Decoder,
+    decoder: Emitter,
     #[module(skip)]
     labels: Vec<LabelId>,
     /// The place of each label in the order.
@@ -44,11 +48,21 @@ pub struct LabelSequencer {
     #[module(skip)]
     rules: Rules,
     #[module(skip)]
-    config: LabelSequenceConfig,
+    emission: Emission,
     #[module(skip)]
     layer: usize,
     #[module(skip)]
     label_smoothing: f64,
+}
+
+emitting! {
+    /// Settings of the label-sequence head.
+    LabelSequenceConfig of "label-sequence" {
+        /// Feed the decoder the context of the step before, as the paper's algorithm is printed.
+        lagged_context: bool = false,
+        /// Divide attention scores by the square root of the width.
+        scale_attention: bool = false,
+    }
 }
 
 impl HeadConfig for LabelSequenceConfig {
@@ -59,24 +73,38 @@ impl HeadConfig for LabelSequenceConfig {
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelSequencer> {
-        let wrong = |key, expected, value: usize| Err(setting(key, expected, value));
-        if !(1..=100).contains(&self.beam) {
-            return wrong("label-sequence.beam", "1 to 100", self.beam);
+        let emission = self.emission()?;
+        if context.n_layers == 0 {
+            return Err(Error::Head {
+                problem:
+                    "`label-sequence` begins with `[CLS]`, which says nothing where words have no context"
+                        .to_owned(),
+                hint: "use a transformer, or the head `sgm` or `enc-dec` on word vectors",
+            });
         }
-        if self.max_labels == 0 {
-            return wrong("label-sequence.max_labels", "at least 1", self.max_labels);
-        }
-        if self.min_labels > self.max_labels {
-            return wrong("label-sequence.min_labels", "at most `max_labels`", self.min_labels);
-        }
+        let options = Options { lagged_context: self.lagged_context, scale_attention: self.scale_attention };
+        LabelSequencer::new(context, emission, |n_labels, random| {
+            let decoder = Decoder::new(context.hidden_size, n_labels, options, random, context.device);
+            Ok(Emitter::Encoder(decoder))
+        })
+    }
+}
+
+impl LabelSequencer {
+    /// A head around a network, which is made from the number of labels.
+    pub(super) fn new(
+        context: &HeadContext<'_>,
+        emission: Emission,
+        network: impl FnOnce(usize, &mut ChaCha8Rng) -> Result<Emitter>,
+    ) -> Result<Self> {
         if context.task == Task::MultiClass {
             return Err(Error::Head {
-                problem: "`label-sequence` emits any number of labels".to_owned(),
+                problem: "a sequence of labels has any number of them".to_owned(),
                 hint: "use `task = \"multi-label\"`",
             });
         }
         let taxonomy = context.taxonomy;
-        let order = match self.order {
+        let order = match emission.order {
             Order::Frequency => taxonomy.by_frequency(context.label_counts),
             Order::DepthFirst => taxonomy.depth_first(),
         };
@@ -84,20 +112,19 @@ impl HeadConfig for LabelSequenceConfig {
         for (rank, label) in order.into_iter().enumerate() {
             ranks[label.index()] = rank as u32;
         }
-        let options = Options { lagged_context: self.lagged_context, scale_attention: self.scale_attention };
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let n_labels = taxonomy.n_labels();
-        Ok(LabelSequencer {
-            decoder: Decoder::new(context.hidden_size, n_labels, options, &mut random, context.device),
+        Ok(Self {
+            decoder: network(n_labels, &mut random)?,
             labels: taxonomy.labels().collect(),
             ranks,
             rules: Rules {
                 n_labels,
-                min_labels: self.min_labels,
-                max_labels: self.max_labels.min(n_labels),
-                parents: (self.constrain == Constrain::Taxonomy).then(|| parents(taxonomy)),
+                min_labels: emission.min_labels,
+                max_labels: emission.max_labels.min(n_labels),
+                parents: (emission.constrain == Constrain::Taxonomy).then(|| parents(taxonomy)),
             },
-            config: self.clone(),
+            emission,
             layer: context.n_layers,
             label_smoothing: context.label_smoothing,
         })
@@ -133,9 +160,10 @@ impl LabelSequencer {
     }
 
     /// Logits at every step of the targets, document by document, each after the labels before it.
-    fn forced(&self, input: &HeadInput<'_>, targets: &Targets) -> Tensor<2> {
-        let documents = input.documents;
-        let memory = Memory::new(documents, self.layer);
+    fn forced(&self, input: &HeadInput<'_>, targets: &Targets, seed: Option<u64>) -> Tensor<2> {
+        let network = self.decoder.network();
+        let at = |number: usize| seed.map(|seed| place(seed, DROPOUT + number as u64));
+        let (memory, mut state) = network.begin(input.documents, self.layer, at(0));
         let (n, steps) = (targets.len(), targets.iter().map(Vec::len).max().unwrap_or(0));
         // Step by step; a document past its end goes on with the end, and nothing is made of it.
         let before = |step: usize| {
@@ -144,13 +172,12 @@ impl LabelSequencer {
                 _ => target.get(step - 1).copied().unwrap_or(self.end()),
             })
         };
-        let fed = self.decoder.fed(&(0..steps).flat_map(before).collect::<Vec<u32>>());
+        let fed = network.fed(&(0..steps).flat_map(before).collect::<Vec<u32>>());
         let [_, width] = fed.dims();
-        let mut state = self.decoder.begin(documents.cls(self.layer), &memory);
         let mut features = Vec::with_capacity(steps);
         for step in 0..steps {
             let fed = fed.clone().slice([step * n..(step + 1) * n, 0..width]);
-            let (next, feature) = self.decoder.step(&memory, fed, state);
+            let (next, feature) = network.step(&memory, fed, state, at(step + 1));
             state = next;
             features.push(feature);
         }
@@ -162,7 +189,7 @@ impl LabelSequencer {
         let features = Tensor::cat(features, 0);
         let rows =
             Tensor::<1, Int>::from_data(TensorData::new(rows.clone(), [rows.len()]), &features.device());
-        self.decoder.logits(features.select(0, rows))
+        network.logits(features.select(0, rows))
     }
 
     /// −1e30 at the labels before each step of the targets.
@@ -181,15 +208,15 @@ impl LabelSequencer {
 
     /// One step after the labels in `last`; gives the logits of each row.
     fn expand(&self, memory: &Memory, last: &[u32], state: State) -> (State, Vec<f32>) {
-        let (state, features) = self.decoder.step(memory, self.decoder.fed(last), state);
-        (state, to_vec(self.decoder.logits(features)))
+        let network = self.decoder.network();
+        let (state, features) = network.step(memory, network.fed(last), state, None);
+        (state, to_vec(network.logits(features)))
     }
 
     /// The highest probability of each label over the steps of the greedy sequence: a row per document.
     fn pooled(&self, input: &HeadInput<'_>) -> Vec<Vec<f32>> {
-        let memory = Memory::new(input.documents, self.layer);
+        let (memory, mut state) = self.decoder.network().begin(input.documents, self.layer, None);
         let (n, n_labels) = (memory.n_documents(), self.rules.n_labels);
-        let mut state = self.decoder.begin(input.documents.cls(self.layer), &memory);
         let mut pooled = vec![vec![0.0f32; n_labels]; n];
         let mut emitted: Vec<Vec<u32>> = vec![Vec::new(); n];
         let mut open = vec![true; n];
@@ -206,7 +233,7 @@ impl LabelSequencer {
                 let best =
                     row.iter().enumerate().fold(0, |best, (n, log)| if *log > row[best] { n } else { best });
                 open[document] = best < n_labels;
-                if open[document] || self.config.pool_eos_step {
+                if open[document] || self.emission.pool_eos_step {
                     for (pooled, log) in pooled[document].iter_mut().zip(row.iter()) {
                         *pooled = pooled.max(log.exp());
                     }
@@ -224,11 +251,10 @@ impl LabelSequencer {
 
     /// The best sequences of each document.
     fn search(&self, input: &HeadInput<'_>, n_best: usize) -> Vec<Vec<Hypothesis>> {
-        let memory = Memory::new(input.documents, self.layer);
+        let (memory, mut state) = self.decoder.network().begin(input.documents, self.layer, None);
         let row_width = self.rules.n_labels + 1;
-        let mut state = self.decoder.begin(input.documents.cls(self.layer), &memory);
         let mut beams: Vec<Beam> = (0..memory.n_documents())
-            .map(|_| Beam::new(self.config.beam, n_best, self.config.length_normalisation))
+            .map(|_| Beam::new(self.emission.beam, n_best, self.emission.length_normalisation))
             .collect();
         // Hypotheses of a document; those with fewer repeat their first, and nothing is made of it.
         let mut slots = 1;
@@ -274,10 +300,10 @@ impl LabelSequencer {
 }
 
 impl Head for LabelSequencer {
-    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], _moment: &Moment) -> Objective {
+    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let targets = self.targets(gold);
-        let mut logits = self.forced(input, &targets);
-        if self.config.mask_in_training {
+        let mut logits = self.forced(input, &targets, moment.seed);
+        if self.emission.mask_in_training {
             logits = logits.clone() + self.past(&targets, &logits.device());
         }
         Objective::of("sequence", cross_entropy(logits, &targets.concat(), self.label_smoothing))
@@ -288,7 +314,7 @@ impl Head for LabelSequencer {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        let rows = match self.config.scores {
+        let rows = match self.emission.scores {
             ScoresFrom::Steps => self.pooled(input),
             ScoresFrom::Beam => (self.search(input, 1).iter())
                 .map(|best| {

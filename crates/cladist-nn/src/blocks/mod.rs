@@ -1,11 +1,15 @@
 //! Blocks that several heads use.
 
+mod recurrent;
+
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use cladist_kernels::dropout::Dropout;
 use rand_chacha::ChaCha8Rng;
 
-use crate::encoder::linear;
+pub use recurrent::{Bidirectional, Cell, Ends, Recurrence};
+
+use crate::encoder::{linear, normalise};
 use crate::random::xavier;
 
 /// `x·Wᵀ + b` with `W [out, in]`.
@@ -59,31 +63,26 @@ impl Matrix {
     }
 }
 
-/// The recurrent half of an LSTM cell; what its inputs add to the gates comes from outside, so that all steps' inputs
-/// can be multiplied at once.
+/// Normalisation of each row to mean 0 and variance 1, then a gain and a bias for each column.
 #[derive(Module, Debug)]
-pub struct Lstm {
-    recurrent: Linear,
+pub struct LayerNorm {
+    gain: Param<Tensor<1>>,
+    bias: Param<Tensor<1>>,
 }
 
-impl Lstm {
-    /// A new cell with a forget bias of 1.
-    pub(crate) fn new(hidden: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
-        let mut recurrent = Linear::new(hidden, 4 * hidden, random, device);
-        let bias: Vec<f32> = (0..4 * hidden).map(|n| if n / hidden == 1 { 1.0 } else { 0.0 }).collect();
-        recurrent.bias = Param::from_data(TensorData::new(bias, [4 * hidden]), device);
-        Self { recurrent }
+impl LayerNorm {
+    /// Added to the variance.
+    const EPSILON: f32 = 1e-5;
+
+    /// A new block: gain 1, bias 0.
+    pub(crate) fn new(width: usize, device: &Device) -> Self {
+        let filled = |value: f32| Param::from_data(TensorData::new(vec![value; width], [width]), device);
+        Self { gain: filled(1.0), bias: filled(0.0) }
     }
 
-    /// One step from `(state, memory) [n, hidden]` with `input [n, 4·hidden]`, the input's share of the gates in the
-    /// order in, forget, new, out.
-    pub fn step(&self, input: Tensor<2>, state: Tensor<2>, memory: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
-        let [n, hidden] = state.dims();
-        let gates = input + self.recurrent.forward(state);
-        let gate = |number: usize| gates.clone().slice([0..n, number * hidden..(number + 1) * hidden]);
-        let kept = activation::sigmoid(gate(1)) * memory;
-        let memory = kept + activation::sigmoid(gate(0)) * gate(2).tanh();
-        (activation::sigmoid(gate(3)) * memory.clone().tanh(), memory)
+    /// `x [n, width]` → `[n, width]`.
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        normalise(x, self.gain.val(), self.bias.val(), Self::EPSILON)
     }
 }
 
