@@ -118,6 +118,9 @@ pub struct Common {
     pub metrics: MetricOptions,
 }
 
+/// What names word vectors instead of an encoder.
+const WORDS: &str = "words:";
+
 /// Sections of linear heads.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -308,10 +311,23 @@ impl RunConfig {
         file.retain(|key| !heads::is_of_other(key, head.name));
         let mut args = args.clone();
         args.set.retain(|argument| !heads::is_of_other(argument, head.name));
-        if matches!(head.family, Family::Linear(_)) {
-            args.neural = NeuralArgs::default();
+        let mut under = under.to_vec();
+        match head.family {
+            Family::Linear(_) => args.neural = NeuralArgs::default(),
+            // Members were trained already.
+            Family::Mixed => {
+                let trains = |key: &str| {
+                    ["train", "tokens", "task", "encoder"]
+                        .contains(&key.split(['.', '=']).next().unwrap_or(key).trim())
+                };
+                args.neural = NeuralArgs::default();
+                file.retain(|key| !trains(key));
+                args.set.retain(|argument| !trains(argument));
+                under.retain(|(key, _)| !trains(key));
+            }
+            Family::Neural(_) => {}
         }
-        Self::from_layers(under, &file, head, &args)
+        Self::from_layers(&under, &file, head, &args)
     }
 
     fn from_layers(
@@ -326,15 +342,27 @@ impl RunConfig {
             defaults.common.data = crate::model::settings_of(first)?.common.data;
         }
         let mut settings = layers(&defaults, under, file, head, args)?;
-        if settings.text("task") == Some("multi-class") {
-            settings = layers(&Self::new(head).for_one_label(), under, file, head, args)?;
+        let one_label = settings.text("task") == Some("multi-class");
+        let on_words = settings.text("encoder").is_some_and(|encoder| encoder.starts_with(WORDS));
+        if one_label || on_words {
+            if one_label {
+                defaults = defaults.for_one_label();
+            }
+            if on_words {
+                defaults = defaults.for_word_vectors();
+            }
+            settings = layers(&defaults, under, file, head, args)?;
         }
         let mut config: Self = settings.resolve()?;
         config.validate()?;
         if let Recipe::Neural(recipe) = &mut config.recipe {
             // A run can be taken up again from anywhere.
-            if Path::new(&recipe.encoder).is_dir() {
-                recipe.encoder = std::path::absolute(&recipe.encoder)?.display().to_string();
+            let (kind, path) = match recipe.encoder.strip_prefix(WORDS) {
+                Some(path) => (WORDS, path),
+                None => ("", recipe.encoder.as_str()),
+            };
+            if Path::new(path).exists() {
+                recipe.encoder = format!("{kind}{}", std::path::absolute(path)?.display());
             }
         }
         Ok(config)
@@ -346,6 +374,17 @@ impl RunConfig {
         self.common.decode.top_k = Some(1);
         self.common.decode.at_least = 1;
         self.common.calibrate.method = Method::None;
+        self
+    }
+
+    /// Defaults where no encoder was pretrained: what is above word vectors learns as fast as they do.
+    fn for_word_vectors(mut self) -> Self {
+        if let Recipe::Neural(recipe) = &mut self.recipe {
+            let rate = 1e-3;
+            recipe.train.learning_rate = rate;
+            recipe.train.output.learning_rate = Some(rate);
+            recipe.train.labels.learning_rate = Some(rate);
+        }
         self
     }
 

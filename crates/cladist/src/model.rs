@@ -100,9 +100,13 @@ pub fn settings_of(path: &Path) -> anyhow::Result<RunConfig> {
     Settings::read(&bundle_of(path).join("config.toml"))?.resolve()
 }
 
-fn load(folder: &Path, device: &str) -> anyhow::Result<Model> {
+fn load(folder: &Path, device: &str, changes: &[String]) -> anyhow::Result<Model> {
     bundle::verify(folder, KIND)?;
-    let config: RunConfig = Settings::read(&folder.join("config.toml"))?.resolve()?;
+    let mut settings = Settings::read(&folder.join("config.toml"))?;
+    for change in changes {
+        settings.set_argument(change)?;
+    }
+    let config: RunConfig = settings.resolve()?;
     let path = folder.join("taxonomy.json");
     let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
     let taxonomy = from_json(&bytes)
@@ -131,7 +135,7 @@ fn load(folder: &Path, device: &str) -> anyhow::Result<Model> {
                 bail!(Error::from(BundleError::Content { path, reason }));
             }
             let members = (0..mixed.members.len())
-                .map(|n| Ok(Arc::new(load(&folder.join(member(n)), device)?.pipeline) as _))
+                .map(|n| Ok(Arc::new(load(&folder.join(member(n)), device, &[])?.pipeline) as _))
                 .collect::<anyhow::Result<_>>()?;
             Arc::new(Mixed::new(members, taxonomy)?.with_weights(weights)?)
         }
@@ -172,10 +176,27 @@ pub struct Run {
 
 /// Opens a run folder or a bundle, checking every file.
 pub fn open(path: &Path, session: &Session) -> anyhow::Result<Run> {
+    open_with(path, &[], session)
+}
+
+/// The same with other settings than it was trained with, each `key=value`: those of its head and of its tokens, as far as
+/// its parameters allow.
+pub fn open_with(path: &Path, changes: &[String], session: &Session) -> anyhow::Result<Run> {
+    if !changes.is_empty() {
+        let head = settings_of(path)?.head();
+        let sections = [head, "tokens"];
+        for change in changes {
+            if !sections.iter().any(|section| change.trim_start().starts_with(&format!("{section}."))) {
+                bail!(ConfigError::Missing(format!(
+                    "`{change}` cannot be changed after training\nhint: settings of `{head}` and `tokens` can"
+                )));
+            }
+        }
+    }
     let device = &session.device;
     let inner = path.join("bundle");
     if inner.join(MANIFEST).exists() {
-        let model = load(&inner, device)?;
+        let model = load(&inner, device, changes)?;
         let card = path.join("data.json");
         let source = if card.exists() {
             let card: DataCard = json(&card).with_context(|| format!("cannot use `{}`", path.display()))?;
@@ -186,7 +207,7 @@ pub fn open(path: &Path, session: &Session) -> anyhow::Result<Run> {
         return Ok(Run { model, folder: Some(path.to_owned()), source });
     }
     check_place(path)?;
-    Ok(Run { model: load(path, device)?, folder: None, source: None })
+    Ok(Run { model: load(path, device, changes)?, folder: None, source: None })
 }
 
 /// Refuses what is no folder.

@@ -186,6 +186,9 @@ pub struct EvaluateArgs {
     /// Labels that macro averages run over: `seen` in training or here, `all`, or `gold` here
     #[arg(long, value_name = "WHICH")]
     pub macro_over: Option<String>,
+    /// Change a setting of the head or of its tokens, e.g. `--set label-sequence.beam=9`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Propensity of PSP@k: `standard`, `wiki-500k`, `amazon-670k`, or numbers `A,B`
     #[arg(long, value_name = "A,B")]
     pub propensity: Option<String>,

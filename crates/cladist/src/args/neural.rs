@@ -11,7 +11,8 @@ use crate::settings::Settings;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Encoder and training")]
 pub struct NeuralArgs {
-    /// Pretrained encoder: a Hugging Face folder or name, or `scratch:tiny|mini|small`
+    /// Pretrained encoder: a Hugging Face folder or name, `scratch:tiny|mini|small`,
+    /// or word vectors: `words:300` for new ones, `words:FILE`
     #[arg(long, value_name = "ENCODER")]
     pub encoder: Option<String>,
     /// Times that every training document is seen

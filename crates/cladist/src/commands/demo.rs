@@ -62,6 +62,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     };
     train::run(&train_args, session)?;
     let evaluate_args = EvaluateArgs {
+        set: Vec::new(),
         run: args.out.clone(),
         corpus: CorpusArgs::default(),
         bad_lines: BadLineArgs::default(),

@@ -47,7 +47,7 @@ pub struct Evaluation {
 
 /// Evaluates a run.
 pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
-    let run = model::open(&args.run, session)?;
+    let run = model::open_with(&args.run, &args.set, session)?;
     let (split, data) = load_split(&run, &args.corpus, &args.bad_lines, &args.split, session)?;
     if args.bad_lines.skip_bad || data.unknown_labels.labels > 0 {
         session.output.note(&data);
@@ -84,6 +84,7 @@ pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
     }
     // The run's own report is of its own documents, decoded as it was trained to.
     let own = args.decode == DecodeArgs::default()
+        && args.set.is_empty()
         && !args.corpus.names_documents()
         && options == run.model.config.common.metrics
         && !seen_in_training;

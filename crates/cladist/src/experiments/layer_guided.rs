@@ -12,17 +12,11 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     name: "layer-guided",
     description: "levels of the taxonomy tied to layers of the encoder in four ways, against a flat classifier",
     variants: &[
-        Variant { name: "flat", settings: &[("head", "flat"), ("flat.pool", "cls")] },
-        Variant { name: "last", settings: &[("head", "layer-guided"), ("layer-guided.ties", "last")] },
-        Variant {
-            name: "one-by-one",
-            settings: &[("head", "layer-guided"), ("layer-guided.ties", "one-by-one")],
-        },
-        Variant {
-            name: "in-groups",
-            settings: &[("head", "layer-guided"), ("layer-guided.ties", "in-groups")],
-        },
-        Variant { name: "hybrid", settings: &[("head", "layer-guided"), ("layer-guided.ties", "hybrid")] },
+        Variant::new("flat", &[("head", "flat"), ("flat.pool", "cls")]),
+        Variant::new("last", &[("head", "layer-guided"), ("layer-guided.ties", "last")]),
+        Variant::new("one-by-one", &[("head", "layer-guided"), ("layer-guided.ties", "one-by-one")]),
+        Variant::new("in-groups", &[("head", "layer-guided"), ("layer-guided.ties", "in-groups")]),
+        Variant::new("hybrid", &[("head", "layer-guided"), ("layer-guided.ties", "hybrid")]),
     ],
     shared: &[("data.ancestors", "add"), ("train.monitor", "loss"), ("train.patience", "3")],
     grid: &[
@@ -36,4 +30,5 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         Column { label: "micro", metric: "r-precision-micro" },
         Column { label: "macro", metric: "r-precision-macro" },
     ],
+    sweep: None,
 };

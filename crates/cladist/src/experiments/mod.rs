@@ -4,6 +4,7 @@
 //! runs are made, chosen, resumed and compared is the business of `cladist experiment`.
 
 mod layer_guided;
+mod mixed;
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,22 @@ pub struct Experiment {
     pub measure: &'static str,
     /// The table.
     pub columns: &'static [Column],
+    /// What is measured of one variant when it answers with other settings than it was trained with.
+    pub sweep: Option<Sweep>,
+}
+
+/// A setting of a trained model that is varied without training again.
+#[derive(Debug, Serialize)]
+pub struct Sweep {
+    /// The variant; its run with the first seed.
+    pub variant: &'static str,
+    /// The setting.
+    pub key: &'static str,
+    /// Its values.
+    pub values: &'static [&'static str],
+    /// Settings that go with it.
+    #[serde(serialize_with = "map")]
+    pub settings: &'static [Setting],
 }
 
 /// A key and its value as `--set` takes them.
@@ -44,9 +61,17 @@ pub struct Variant {
     /// What makes it: `head`, and more. These win over the user's settings.
     #[serde(serialize_with = "map")]
     pub settings: &'static [Setting],
+    /// The variants whose runs, seed by seed, an ensemble is made of.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub members: &'static [&'static str],
 }
 
 impl Variant {
+    /// A variant that is trained.
+    const fn new(name: &'static str, settings: &'static [Setting]) -> Self {
+        Self { name, settings, members: &[] }
+    }
+
     /// The name of its head.
     #[must_use]
     pub fn head(&self) -> &'static str {
@@ -73,7 +98,7 @@ pub struct Column {
 }
 
 /// Every experiment.
-pub static ALL: &[&Experiment] = &[&layer_guided::EXPERIMENT];
+pub static ALL: &[&Experiment] = &[&layer_guided::EXPERIMENT, &mixed::EXPERIMENT];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> anyhow::Result<&'static Experiment> {
@@ -102,8 +127,15 @@ mod tests {
             let variants: BTreeSet<&str> = experiment.variants.iter().map(|variant| variant.name).collect();
             assert_eq!(variants.len(), experiment.variants.len(), "{}", experiment.name);
             assert!(variants.contains(experiment.baseline), "{}", experiment.name);
-            for variant in experiment.variants {
+            for (n, variant) in experiment.variants.iter().enumerate() {
                 crate::heads::find(variant.head()).unwrap();
+                let before: BTreeSet<&str> =
+                    experiment.variants[..n].iter().map(|variant| variant.name).collect();
+                assert!(variant.members.iter().all(|member| before.contains(member)), "{}", variant.name);
+                assert_eq!(variant.members.is_empty(), variant.head() != "mixed", "{}", variant.name);
+            }
+            if let Some(sweep) = &experiment.sweep {
+                assert!(variants.contains(sweep.variant) && !sweep.values.is_empty(), "{}", experiment.name);
             }
             for column in experiment.columns {
                 let metric = column.metric.replace("<n>", "1");

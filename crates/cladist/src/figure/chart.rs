@@ -18,6 +18,8 @@ pub struct Chart<'a> {
     pub axis: &'a str,
     /// What stands below each place; numbers from 1 if there is nothing.
     pub places: Vec<String>,
+    /// Where the values of each name lie on the axis, if it is a scale; empty for numbered places.
+    pub at: Vec<&'a [f64]>,
     /// Whose lines they are.
     pub names: Vec<&'a str>,
     /// The measures.
@@ -75,11 +77,29 @@ impl Chart<'_> {
             figure.label((left - 6.0, y(value) + 4.0), &number(value, decimals), Anchor::End);
         }
         let n_places = values().map(<[f64]>::len).max().unwrap_or(0);
-        let x = |place: usize| left + PLOT.0 * (place as f64 + 0.5) / n_places.max(1) as f64;
-        for place in 0..n_places {
-            let numbered = || (place + 1).to_string();
-            let name = self.places.get(place).cloned().unwrap_or_else(numbered);
-            figure.label((x(place), bottom + 16.0), &name, Anchor::Middle);
+        let end = self.at.iter().copied().flatten().copied().filter(|at| at.is_finite()).fold(0.0, f64::max);
+        let scale = self::step(end);
+        let end = scale * (end / scale).ceil().max(1.0);
+        let x = |name: usize, place: usize| match self.at.get(name) {
+            Some(at) => left + PLOT.0 * at.get(place).copied().unwrap_or(0.0) / end,
+            None => left + PLOT.0 * (place as f64 + 0.5) / n_places.max(1) as f64,
+        };
+        if self.at.is_empty() {
+            for place in 0..n_places {
+                let numbered = || (place + 1).to_string();
+                let name = self.places.get(place).cloned().unwrap_or_else(numbered);
+                figure.label((x(0, place), bottom + 16.0), &name, Anchor::Middle);
+            }
+        } else {
+            let decimals = if scale >= 1.0 { 0 } else { (-scale.log10()).ceil() as usize };
+            for n in 0..=(end / scale).round() as usize {
+                let at = n as f64 * scale;
+                figure.label(
+                    (left + PLOT.0 * at / end, bottom + 16.0),
+                    &number(at, decimals),
+                    Anchor::Middle,
+                );
+            }
         }
         figure.label((left + PLOT.0 / 2.0, bottom + 34.0), self.axis, Anchor::Middle);
         for (n, values) in panel.values.iter().enumerate() {
@@ -87,11 +107,11 @@ impl Chart<'_> {
                 .filter(|(_, value)| value.is_finite())
                 .collect();
             for pair in points.windows(2) {
-                let [from, to] = [pair[0], pair[1]].map(|(place, value)| (x(place), y(value)));
+                let [from, to] = [pair[0], pair[1]].map(|(place, value)| (x(n, place), y(value)));
                 figure.line(from, to, 2.0, colour(n));
             }
             for (place, value) in points {
-                figure.line((x(place), y(value)), (x(place), y(value)), 6.0, colour(n));
+                figure.line((x(n, place), y(value)), (x(n, place), y(value)), 6.0, colour(n));
             }
         }
     }
@@ -138,6 +158,7 @@ mod tests {
             title: "Attention",
             axis: "layer",
             places: Vec::new(),
+            at: Vec::new(),
             names: vec!["flat", "a<b"],
             panels,
         };
@@ -157,14 +178,21 @@ mod tests {
     fn one_place_or_nothing_can_be_drawn() {
         for values in [vec![Some(&[2.0][..])], vec![Some(&[][..])], vec![None], Vec::new()] {
             let panels = vec![Lines { name: "x", floor: 0.0, values }];
-            Chart { title: "t", axis: "layer", places: Vec::new(), names: vec!["a"], panels }
+            Chart { title: "t", axis: "layer", places: Vec::new(), at: Vec::new(), names: vec!["a"], panels }
                 .draw()
                 .to_png()
                 .unwrap();
         }
-        Chart { title: "t", axis: "layer", places: Vec::new(), names: Vec::new(), panels: Vec::new() }
-            .draw()
-            .to_png()
-            .unwrap();
+        Chart {
+            title: "t",
+            axis: "layer",
+            places: Vec::new(),
+            at: Vec::new(),
+            names: Vec::new(),
+            panels: Vec::new(),
+        }
+        .draw()
+        .to_png()
+        .unwrap();
     }
 }

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::{COLOURS, STYLE, escape};
-use crate::commands::experiment::{Results, Row, percent};
+use crate::commands::experiment::{Results, Row, Swept, percent};
 
 /// The page.
 #[must_use]
-pub fn experiment(results: &Results) -> String {
+pub fn experiment(results: &Results, curves: Option<&str>) -> String {
     let mut page = String::new();
     let title = escape(&results.experiment);
     // Writing to a string cannot fail.
@@ -30,6 +30,12 @@ pub fn experiment(results: &Results) -> String {
     }
     page.push_str("</section>");
     picture(&mut page, results);
+    if let Some(curves) = curves {
+        let _ = write!(page, "<section><h2>Training</h2>{curves}</section>");
+    }
+    if let Some(swept) = &results.sweep {
+        sweep(&mut page, swept, results);
+    }
     tests(&mut page, results);
     page.push_str("<h2>Runs</h2>");
     results.variants.iter().for_each(|row| runs(&mut page, row, results));
@@ -175,6 +181,32 @@ fn dot(page: &mut String, row: &Row, metric: &str, colour: &str, x: f64, place: 
     );
 }
 
+fn sweep(page: &mut String, swept: &Swept, results: &Results) {
+    let _ = write!(
+        page,
+        "<section><h2>{} with other settings</h2><table><tr><th>{}",
+        escape(&swept.variant),
+        escape(&swept.key)
+    );
+    for column in &results.columns {
+        let _ = write!(page, "<th>{}", escape(&column.label));
+    }
+    page.push_str("<th>seconds");
+    for row in &swept.rows {
+        let _ = write!(page, "<tr><td>{}", escape(&row.value));
+        for column in &results.columns {
+            match row.metrics.get(&column.metric) {
+                Some(value) => {
+                    let _ = write!(page, "<td>{:.1}", 100.0 * value);
+                }
+                None => page.push_str("<td>–"),
+            }
+        }
+        let _ = write!(page, "<td>{:.1}", row.seconds);
+    }
+    page.push_str("</table></section>");
+}
+
 fn tests(page: &mut String, results: &Results) {
     let tested = || results.variants.iter().filter_map(|row| Some((row, row.tests.as_ref()?)));
     if tested().next().is_none() {
@@ -264,12 +296,12 @@ mod tests {
                 "runs": [run(1, 0.7), run(2, 0.8)], "grid": [run(1, 0.7)]}],
         }))
         .unwrap();
-        let page = experiment(&results);
+        let page = experiment(&results, None);
         assert!(page.contains("75.0 ± 5.0*") && page.contains("2 of 3 runs") && page.contains("rate 0.1"));
         assert!(page.contains("a &lt; b") && !page.contains("<v>") && !page.contains("NaN"));
         assert_eq!(page.matches("seed-2/reports/test.html").count(), 1);
         assert_eq!(page.matches("<circle").count(), 4, "a mean, two runs and the legend");
         let empty = Results { variants: Vec::new(), ..results };
-        assert!(!experiment(&empty).contains("<svg"));
+        assert!(!experiment(&empty, None).contains("<svg"));
     }
 }

@@ -74,3 +74,63 @@ fn sequences_come_with_their_probability() {
     place.run("train --corpus corpus --head svm --out svm --quiet").ok();
     place.run("predict svm corpus/test.jsonl --sequences").fails(78, &["label-sequence"]);
 }
+
+#[test]
+fn heads_on_word_vectors_are_trained_bundled_and_read_again() {
+    let place = Place::with_corpus();
+    place
+        .write("glove.txt", "password 1 0 0.5\nprinter 0 1 -0.5\nvpn 0.2 0.3 0.4\nthe 0 0 0.1\nto 0.1 0 0\n");
+    for (head, encoder, set) in [
+        ("text-cnn", "words:12", "text-cnn.maps=16"),
+        ("text-cnn", "words:glove.txt", "text-cnn.layout=kim"),
+        ("sgm", "words:12", "sgm.hidden=16"),
+        ("enc-dec", "words:12", "enc-dec.hidden=16"),
+        ("flat", "words:12", "flat.pool=mean"),
+    ] {
+        let train = format!(
+            "train --corpus corpus --head {head} --encoder {encoder} --set {set} --epochs 2 --threads 1"
+        );
+        place.run(&format!("{train} --out run --overwrite --quiet")).ok();
+        let config: toml::Table = place.read("run/config.toml").parse().unwrap();
+        assert_eq!(config["train"]["learning_rate"].as_float(), Some(1e-3), "{head}");
+        let metrics = place.run("evaluate run --json").ok().json();
+        assert!(metrics["metrics"]["micro-f1"].as_f64().is_some_and(f64::is_finite), "{head}");
+        // The vectors are in the bundle: the file they came from is not needed.
+        let before = place.run("predict run/bundle corpus/test.jsonl").ok().stdout;
+        std::fs::rename(place.path("run/bundle"), place.path("moved")).unwrap();
+        assert_eq!(place.run("predict moved corpus/test.jsonl").ok().stdout, before, "{head}");
+        std::fs::remove_dir_all(place.path("moved")).unwrap();
+    }
+}
+
+#[test]
+fn what_word_vectors_cannot_do_is_said() {
+    let place = Place::with_corpus();
+    let train = |words: &str| place.run(&format!("train --corpus corpus --out run {words}"));
+    train("--head flat --encoder words:12").fails(78, &["flat.pool = \"mean\""]);
+    train("--head label-sequence --encoder words:12").fails(78, &["`sgm`"]);
+    train("--head text-cnn --encoder words:no-such-file").fails(78, &["no such file", "words:300"]);
+    train("--head text-cnn --encoder words:12 --set text-cnn.kernels=[2,2]").fails(78, &["two odd widths"]);
+    place.write("bad.txt", "password 1 0\nprinter 1\n");
+    train("--head text-cnn --encoder words:bad.txt").fails(78, &["bad.txt", "line 2"]);
+    assert!(!place.path("run").exists());
+}
+
+#[test]
+fn a_search_can_be_widened_after_training() {
+    let place = Place::with_corpus();
+    place
+        .run(
+            "train --corpus corpus --head label-sequence --encoder scratch:tiny --max-tokens 24 --epochs 3 --threads 1 --out run --quiet",
+        )
+        .ok();
+    place.run("evaluate run").ok();
+    let before = place.read("run/reports/test.json");
+    let wide =
+        "evaluate run --set label-sequence.scores=beam --set label-sequence.beam=4 --threshold 0.5 --json";
+    let outcome = place.run(wide).ok();
+    assert!(outcome.json()["metrics"]["micro-f1"].is_number());
+    assert_eq!(place.read("run/reports/test.json"), before, "the run's own report stays");
+    place.run("evaluate run --set label-sequence.beam=0").fails(78, &["label-sequence.beam", "1 to 100"]);
+    place.run("evaluate run --set train.epochs=9").fails(78, &["cannot be changed after training"]);
+}

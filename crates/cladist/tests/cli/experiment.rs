@@ -189,3 +189,44 @@ fn experiments_are_listed() {
     );
     assert_eq!(rows[0]["shared"]["train.monitor"], "loss");
 }
+
+#[test]
+fn an_ensemble_is_made_of_the_runs_of_its_members_seed_by_seed() {
+    let place = Place::with_corpus();
+    let command = "experiment mixed --corpus corpus --encoder scratch:tiny --max-tokens 24 --threads 1 --seeds 2 --epochs 2 \
+                   --variants text-cnn,flat,label-sequence,mixed --set text-cnn:encoder=words:8 \
+                   --set text-cnn:text-cnn.maps=8 --set text-cnn:train.epochs=1 --out exp";
+    let outcome = place.run(command).ok();
+    for word in
+        ["HA", "micro-F1", "ACC", "mixed", "label-sequence.beam", "`label-sequence` with other settings"]
+    {
+        assert!(outcome.stdout.contains(word), "`{word}` is not in {}", outcome.stdout);
+    }
+    let config: toml::Table = place.read("exp/mixed/as-given/seed-43/config.toml").parse().unwrap();
+    let members: Vec<&str> =
+        config["mixed"]["members"].as_array().unwrap().iter().filter_map(|member| member.as_str()).collect();
+    assert_eq!(members.len(), 2);
+    for (member, variant) in members.iter().zip(["flat", "label-sequence"]) {
+        assert!(member.ends_with(&format!("exp/{variant}/as-given/seed-43")), "{member}");
+    }
+    let words: toml::Table = place.read("exp/text-cnn/as-given/seed-42/config.toml").parse().unwrap();
+    assert_eq!(words["encoder"].as_str(), Some("words:8"));
+    assert_eq!(words["train"]["epochs"].as_integer(), Some(1));
+    assert_eq!(words["train"]["learning_rate"].as_float(), Some(1e-3));
+    let flat: toml::Table = place.read("exp/flat/as-given/seed-42/config.toml").parse().unwrap();
+    assert_eq!(flat["train"]["epochs"].as_integer(), Some(2));
+    let results = place.run(&format!("{command} --json --quiet")).ok().json();
+    assert_eq!(column(&results["sweep"]["rows"], "value"), ["1", "2", "3", "5", "7", "9"]);
+    let page = place.read("exp/experiment.html");
+    assert!(page.contains("On dev while training") && page.contains("label-sequence with other settings"));
+    assert!(place.read("exp/curves.svg").contains("text-cnn"));
+
+    place
+        .run("experiment mixed --corpus corpus --encoder scratch:tiny --variants flat,mixed --out other")
+        .fails(78, &["`mixed` is made of `label-sequence`"]);
+    place
+        .run(
+            "experiment mixed --corpus corpus --encoder scratch:tiny --set nobody:train.epochs=1 --out other",
+        )
+        .fails(78, &["unknown variant `nobody`"]);
+}

@@ -219,6 +219,7 @@ fn figures(bundles: &[Studied]) -> [(&'static str, Figure); 3] {
         values: bundles.iter().map(|bundle| bundle.study.head_kl.as_deref()).collect(),
     };
     let chart = Chart {
+        at: Vec::new(),
         title: "Attention by layer",
         axis: "layer",
         places: Vec::new(),

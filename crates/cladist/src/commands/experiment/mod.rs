@@ -1,9 +1,11 @@
 //! `cladist experiment`: variants compared as their authors did, from the grid of settings to the table.
 
+mod curves;
 mod plan;
 mod results;
 mod runs;
 mod significance;
+mod sweep;
 
 use std::path::Path;
 
@@ -11,7 +13,7 @@ use anyhow::bail;
 use cladist_core::Error;
 use cladist_core::bundle::write_atomically;
 
-pub use results::{Results, Row, Shown, percent};
+pub use results::{Results, Row, Shown, Swept, percent};
 pub use runs::Run;
 pub use significance::Tests;
 
@@ -54,6 +56,13 @@ pub fn run(args: &ExperimentArgs, session: &Session) -> anyhow::Result<()> {
     if let Some(words) = &results.significance {
         session.output.line(format!("\n{words}"))?;
     }
+    if let Some(swept) = &results.sweep {
+        session.output.line(format!(
+            "\n`{}` with other settings\n\n{}",
+            swept.variant,
+            swept.table(&results.columns)
+        ))?;
+    }
     session.output.note(format!("\nwritten to {} and {PAGE}", out.join(RESULTS).display()));
     Ok(())
 }
@@ -77,14 +86,16 @@ fn all(plan: &Plan, out: &Path, session: &Session) -> anyhow::Result<Results> {
     let metrics: Vec<String> =
         Results::new(plan, &done, &known)?.columns.into_iter().map(|column| column.metric).collect();
     let tests = significance::test(plan, &done, known, &metrics, out, session)?;
-    let results = Results::new(plan, &done, &tests)?;
+    let mut results = Results::new(plan, &done, &tests)?;
+    results.sweep = sweep::run(plan, &results, earlier.and_then(|earlier| earlier.sweep), out, session)?;
     save(&results, out)?;
     Ok(results)
 }
 
 fn save(results: &Results, out: &Path) -> anyhow::Result<()> {
     write_atomically(&out.join(RESULTS), &serde_json::to_vec_pretty(results)?)?;
-    write_atomically(&out.join(PAGE), html::experiment(results).as_bytes())?;
+    let curves = curves::draw(results, out)?;
+    write_atomically(&out.join(PAGE), html::experiment(results, curves.as_deref()).as_bytes())?;
     Ok(())
 }
 

@@ -97,9 +97,25 @@ impl Plan {
                 "`--print-config` shows the settings of one run: use it with `cladist train`".to_owned()
             ));
         }
+        for planned in &chosen {
+            let absent =
+                planned.members.iter().find(|member| !chosen.iter().any(|other| other.name == **member));
+            if let Some(absent) = absent {
+                bail!(ConfigError::Missing(format!(
+                    "variant `{}` is made of `{absent}`, which is not among the variants chosen",
+                    planned.name
+                )));
+            }
+        }
         let axes = axes(experiment, args)?;
+        for_known_variants(experiment, args)?;
         let keys = axes.iter().flat_map(|axis| &axis.keys).map(String::as_str);
-        no_other_heads(&chosen, keys.chain(args.train.set.iter().map(String::as_str)))?;
+        let set = args
+            .train
+            .set
+            .iter()
+            .map(|argument| of_variant(argument).map_or(argument.as_str(), |(_, set)| set));
+        no_other_heads(&chosen, keys.chain(set))?;
         let variants: Vec<PlannedVariant> = chosen
             .into_iter()
             .map(|variant| plan_variant(experiment, variant, &axes, args))
@@ -247,14 +263,14 @@ fn axes(experiment: &Experiment, args: &ExperimentArgs) -> anyhow::Result<Vec<Ax
 }
 
 /// What the user decides on the command line: the grid leaves it alone. What `--try` names is for it to vary.
-fn decided(head: &HeadInfo, args: &ExperimentArgs) -> anyhow::Result<Settings> {
+fn decided(head: &HeadInfo, variant: &Variant, args: &ExperimentArgs) -> anyhow::Result<Settings> {
     let mut decided = Settings::default();
     if args.tries.is_empty() {
         if let Some(rate) = args.train.neural.learning_rate {
             decided.set("train.learning_rate", rate)?;
         }
-        for argument in &args.train.set {
-            decided.set_argument(&of_head(argument, head.name))?;
+        for argument in sets_of(args, variant) {
+            decided.set_argument(&of_head(&argument, head.name))?;
         }
     }
     Ok(decided)
@@ -274,6 +290,29 @@ fn no_other_heads<'a>(
     Ok(())
 }
 
+/// The variant and the rest of `VARIANT:KEY=VALUE`.
+fn of_variant(argument: &str) -> Option<(&str, &str)> {
+    let (name, rest) = argument.split_once(':')?;
+    // A colon in a value comes after the `=`.
+    (!name.contains('=')).then_some((name.trim(), rest))
+}
+
+/// What the user sets for a variant: what is for all, and what is for it alone.
+fn sets_of(args: &ExperimentArgs, variant: &Variant) -> Vec<String> {
+    let set = args.train.set.iter().filter_map(|argument| match of_variant(argument) {
+        Some((name, rest)) => (name == variant.name).then(|| rest.to_owned()),
+        None => Some(argument.clone()),
+    });
+    set.collect()
+}
+
+/// Refuses settings for variants that the experiment does not have.
+fn for_known_variants(experiment: &'static Experiment, args: &ExperimentArgs) -> anyhow::Result<()> {
+    let named = args.train.set.iter().filter_map(|argument| of_variant(argument));
+    let names: Vec<String> = named.map(|(name, _)| name.to_owned()).collect();
+    variants(experiment, &names).map(|_| ())
+}
+
 /// A key with `head.` replaced by the section of a head.
 fn of_head(key: &str, head: &str) -> String {
     key.strip_prefix("head.").map_or_else(|| key.to_owned(), |rest| format!("{head}.{rest}"))
@@ -287,9 +326,10 @@ fn plan_variant(
 ) -> anyhow::Result<PlannedVariant> {
     let head = heads::find(variant.head())?;
     let short = labels(axes);
-    let decided = decided(head, args)?;
+    let decided = decided(head, variant, args)?;
     // Only what concerns the variant's head, and is still open, varies here.
     let (mut own, mut names) = (Vec::new(), Vec::new());
+    let axes = if variant.members.is_empty() { axes } else { &[] };
     for (axis, name) in axes.iter().zip(short) {
         let keys: Vec<String> = axis.keys.iter().map(|key| of_head(key, head.name)).collect();
         let keys: Vec<String> = keys.into_iter().filter(|key| !heads::is_of_other(key, head.name)).collect();
@@ -322,14 +362,14 @@ fn resolve(
     args: &ExperimentArgs,
 ) -> anyhow::Result<RunConfig> {
     let head = heads::find(variant.head())?;
-    let mut args = args.train.clone();
-    for argument in &mut args.set {
-        *argument = of_head(argument, head.name);
-    }
+    let is_for_all = |set: &&String| of_variant(set).is_none();
+    let for_all = args.train.set.iter().filter(is_for_all).map(|set| of_head(set, head.name));
+    let for_it = args.train.set.iter().filter_map(|set| of_variant(set));
+    let for_it = for_it.filter(|(name, _)| *name == variant.name).map(|(_, set)| of_head(set, head.name));
     let own = variant.settings.iter().filter(|(key, _)| *key != "head");
-    args.set.extend(own.map(|(key, value)| format!("{key}={value}")));
-    args.set.extend(combination.arguments());
-    RunConfig::resolve_one_of(head, experiment.shared, &args)
+    let own = own.map(|(key, value)| format!("{key}={value}"));
+    let set = for_all.chain(own).chain(for_it).chain(combination.arguments()).collect();
+    RunConfig::resolve_one_of(head, experiment.shared, &TrainArgs { set, ..args.train.clone() })
 }
 
 /// A short name of each axis: the end of its first key, or all of it where that would be the same twice.

@@ -46,6 +46,52 @@ pub struct Results {
     pub columns: Vec<Shown>,
     /// The rows.
     pub variants: Vec<Row>,
+    /// A variant that answers with other settings than it was trained with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Swept>,
+}
+
+/// What a trained model comes to with other settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Swept {
+    /// The variant.
+    pub variant: String,
+    /// The setting that varies.
+    pub key: String,
+    /// Which model it was.
+    pub model: Option<String>,
+    /// What came out, value by value.
+    pub rows: Vec<SweptRow>,
+}
+
+/// One value of the setting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweptRow {
+    /// The value.
+    pub value: String,
+    /// The metrics of the table.
+    pub metrics: BTreeMap<String, f64>,
+    /// Seconds of scoring the split.
+    pub seconds: f64,
+}
+
+impl Swept {
+    /// For the terminal.
+    #[must_use]
+    pub fn table(&self, columns: &[Shown]) -> Table {
+        let heads = [self.key.clone()].into_iter().chain(columns.iter().map(|column| column.label.clone()));
+        let mut table = Table::new(1, heads.chain(["seconds".to_owned()]));
+        for row in &self.rows {
+            let cell = |column: &Shown| {
+                row.metrics
+                    .get(&column.metric)
+                    .map_or_else(|| "–".to_owned(), |value| format!("{:.1}", 100.0 * value))
+            };
+            let cells = [row.value.clone()].into_iter().chain(columns.iter().map(cell));
+            table.row(cells.chain([format!("{:.1}", row.seconds)]));
+        }
+        table
+    }
 }
 
 /// A column.
@@ -169,6 +215,7 @@ impl Results {
             significance,
             columns,
             variants,
+            sweep: None,
         })
     }
 

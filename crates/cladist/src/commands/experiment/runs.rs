@@ -65,11 +65,13 @@ pub(super) struct Runner<'a> {
     n: usize,
     /// Seconds of those that ended with a model.
     seconds: Vec<f64>,
+    /// Folders of the chosen runs by variant and seed: what ensembles are made of.
+    chosen: BTreeMap<(&'static str, u64), PathBuf>,
 }
 
 impl<'a> Runner<'a> {
     pub(super) fn new(plan: &'a Plan, out: &'a Path, session: &'a Session) -> Self {
-        Self { plan, out, session, n: 0, seconds: Vec::new() }
+        Self { plan, out, session, n: 0, seconds: Vec::new(), chosen: BTreeMap::new() }
     }
 
     /// Finds out what cannot be trained before the first of many hours, and says what there is to do.
@@ -86,6 +88,9 @@ impl<'a> Runner<'a> {
                 }
                 done += folders.len();
                 if !folders.is_empty() {
+                    continue;
+                }
+                if !planned.variant.members.is_empty() {
                     continue;
                 }
                 let form = form(&combination.config);
@@ -127,7 +132,32 @@ impl<'a> Runner<'a> {
             let run = self.run(planned, &planned.combinations[chosen], seed)?;
             runs.runs.push(run);
         }
+        for run in runs.runs.iter().filter(|run| run.problem.is_none()) {
+            self.chosen.insert((planned.variant.name, run.seed), self.out.join(&run.folder));
+        }
         Ok(runs)
+    }
+
+    /// The settings of a run; an ensemble's members are the runs of their variants with the same seed.
+    fn settings(
+        &self,
+        planned: &PlannedVariant,
+        combination: &PlannedCombination,
+        seed: u64,
+    ) -> anyhow::Result<RunConfig> {
+        let mut config = combination.config.clone().with_seed(seed);
+        if let Recipe::Mixed(mixed) = &mut config.recipe {
+            for name in planned.variant.members {
+                let Some(folder) = self.chosen.get(&(*name, seed)) else {
+                    bail!(ConfigError::Missing(format!(
+                        "`{}` needs a run of `{name}` with seed {seed}, and there is none",
+                        planned.variant.name
+                    )));
+                };
+                mixed.members.push(std::path::absolute(folder)?.display().to_string());
+            }
+        }
+        Ok(config)
     }
 
     fn folder(&self, combination: &PlannedCombination, seed: u64) -> PathBuf {
@@ -146,7 +176,7 @@ impl<'a> Runner<'a> {
         if !is_done(&folder) {
             self.session.cancel.check()?;
             self.announce(planned, combination, seed);
-            let config = || Ok(combination.config.clone().with_seed(seed));
+            let config = || self.settings(planned, combination, seed);
             trials::attempt(&folder, true, self.session, || {
                 train::with_settings(&self.plan.args, config, &folder, self.session)
             })?;

@@ -182,6 +182,7 @@ fn draw(recipe: &MixedConfig, fitted: &Fitted, folder: &Path) -> anyhow::Result<
     let names = names(recipe);
     let axis = format!("weight of {}", names[1]);
     let chart = Chart {
+        at: Vec::new(),
         title: "F1 on dev by weight",
         axis: &axis,
         places: (0..=recipe.steps).map(place).collect(),
