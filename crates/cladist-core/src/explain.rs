@@ -1,6 +1,8 @@
 //! What a classifier looks at, by taking it away: the importance of a word is how much a label's probability falls when
 //! the word is left out. It needs nothing of the classifier but its scores, and costs one scoring per word.
 
+mod faithful;
+
 use std::ops::Range;
 
 use crate::classifier::{Classifier, Request};
@@ -8,6 +10,8 @@ use crate::document::Document;
 use crate::error::Result;
 use crate::scores::Scores;
 use crate::taxonomy::LabelId;
+
+pub use faithful::{Faithfulness, SHARES, check};
 
 /// Texts scored at once.
 const BATCH: usize = 256;
@@ -19,7 +23,8 @@ pub struct Explanation {
     pub label: LabelId,
     /// Its probability.
     pub score: f32,
-    /// Parts of the text, by bytes, in order, each with its importance: p(text) − p(text without the part).
+    /// Parts of the text, by bytes, in order, each with its importance; with [`leave_one_out`] that is p(text) − p(text
+    /// without the part).
     pub parts: Vec<(Range<usize>, f32)>,
 }
 
@@ -50,6 +55,23 @@ pub fn parts(text: &str, most: usize) -> Vec<Range<usize>> {
     words.chunks(together).map(|words| words[0].start..words[words.len() - 1].end).collect()
 }
 
+/// What a document is explained with: the labels asked for, or the `top_k` best of the request (3 if it has none), each
+/// with its probability.
+pub fn scored(
+    classifier: &dyn Classifier,
+    document: &Document,
+    labels: &[LabelId],
+    request: &Request,
+) -> Result<Vec<(LabelId, f32)>> {
+    let all = Request { top_k: None, ..request.clone() };
+    let whole = classifier.score(std::slice::from_ref(document), &all)?;
+    Ok(if labels.is_empty() {
+        whole.row(0).iter().take(request.top_k.unwrap_or(3)).copied().collect()
+    } else {
+        labels.iter().map(|&label| (label, score_of(&whole, 0, label))).collect()
+    })
+}
+
 /// Leaves each part of a document out in turn; scores the document as often as it has parts, and once whole.
 ///
 /// Without `labels`, the `top_k` best of the request (3 if it has none) are explained.
@@ -61,16 +83,10 @@ pub fn leave_one_out(
     request: &Request,
 ) -> Result<Vec<Explanation>> {
     let all = Request { top_k: None, ..request.clone() };
-    let whole = classifier.score(std::slice::from_ref(document), &all)?;
-    let labels: Vec<LabelId> = if labels.is_empty() {
-        whole.row(0).iter().take(request.top_k.unwrap_or(3)).map(|(label, _)| *label).collect()
-    } else {
-        labels.to_vec()
-    };
     let parts = parts(&document.text, most_parts);
-    let mut explanations: Vec<Explanation> = labels
+    let mut explanations: Vec<Explanation> = scored(classifier, document, labels, request)?
         .into_iter()
-        .map(|label| Explanation { label, score: score_of(&whole, 0, label), parts: Vec::new() })
+        .map(|(label, score)| Explanation { label, score, parts: Vec::new() })
         .collect();
     for batch in parts.chunks(BATCH) {
         let without = |part: &Range<usize>| Document {
@@ -93,12 +109,12 @@ fn score_of(scores: &Scores, row: usize, label: LabelId) -> f32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::taxonomy::Taxonomy;
 
     /// p(label) = 0.1 for each time its name is in the text.
-    struct Names(Taxonomy);
+    pub(crate) struct Names(pub(crate) Taxonomy);
 
     impl Classifier for Names {
         fn taxonomy(&self) -> &Taxonomy {

@@ -1,4 +1,5 @@
 //! Looking inside trained models.
 
+pub mod attribution;
 pub mod divergence;
 pub mod layers;

@@ -39,6 +39,11 @@ impl LayerSet {
         self.first_tokens
     }
 
+    /// Adds a layer.
+    pub fn insert(&mut self, layer: usize) {
+        self.layers.insert(layer);
+    }
+
     /// The layers, ascending.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.layers.iter().copied()

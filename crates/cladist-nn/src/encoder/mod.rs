@@ -145,7 +145,19 @@ impl Encoder {
     /// kept are not run, nor is what [`LayerSet::first_tokens`] says nobody reads of the highest.
     #[must_use]
     pub fn encode(&self, batch: &TokenBatch, keep: &LayerSet, mode: Mode<'_>) -> Encoded {
-        self.run(batch, keep, mode, &LayerSet::default())
+        self.run(batch, keep, mode, &LayerSet::default(), &|x| x)
+    }
+
+    /// As [`Encoder::encode`], with embeddings `[tokens, hidden]` that go through `probe` before the first layer reads them.
+    #[must_use]
+    pub fn encode_probed(
+        &self,
+        batch: &TokenBatch,
+        keep: &LayerSet,
+        mode: Mode<'_>,
+        probe: &dyn Fn(Tensor<2>) -> Tensor<2>,
+    ) -> Encoded {
+        self.run(batch, keep, mode, &LayerSet::default(), probe)
     }
 
     /// As [`Encoder::encode`], with the attention probabilities of the layers in `attention` (from 1).
@@ -157,10 +169,17 @@ impl Encoder {
         attention: &LayerSet,
         mode: Mode<'_>,
     ) -> Encoded {
-        self.run(batch, keep, mode, attention)
+        self.run(batch, keep, mode, attention, &|x| x)
     }
 
-    fn run(&self, batch: &TokenBatch, keep: &LayerSet, mode: Mode<'_>, watched: &LayerSet) -> Encoded {
+    fn run(
+        &self,
+        batch: &TokenBatch,
+        keep: &LayerSet,
+        mode: Mode<'_>,
+        watched: &LayerSet,
+        probe: &dyn Fn(Tensor<2>) -> Tensor<2>,
+    ) -> Encoded {
         let packing = Packing::new(&batch.offsets);
         let rates = match mode {
             Mode::Training { .. } => {
@@ -174,7 +193,7 @@ impl Encoder {
         };
         let mut states = BTreeMap::new();
         let mut attention = BTreeMap::new();
-        let mut x = self.embed(batch, Dropout { rate: rates.hidden, seed: place(seed, 0) });
+        let mut x = probe(self.embed(batch, Dropout { rate: rates.hidden, seed: place(seed, 0) }));
         let last = keep.last().max(watched.last()).unwrap_or(0);
         // Only the last layer may leave tokens out: the layer above reads all of them.
         let first = keep.last().filter(|&layer| keep.only_first_tokens() && layer == last && layer > 0);

@@ -102,7 +102,7 @@ impl HeadConfig for FlatConfig {
 }
 
 impl Flat {
-    fn logits(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
+    fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
         let documents = input.documents;
         let vector = match self.pool {
             Pool::Pooled => documents.pooled().unwrap_or_else(|| documents.cls(self.layer)),
@@ -115,7 +115,7 @@ impl Flat {
 
 impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.task.objective(self.logits(input, moment.seed), gold, self.label_smoothing)
+        self.task.objective(self.compute(input, moment.seed), gold, self.label_smoothing)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -126,7 +126,11 @@ impl Head for Flat {
         }
     }
 
+    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
+        Some((self.compute(input, None), self.labels.clone()))
+    }
+
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(self.task.probabilities(self.logits(input, None)), &self.labels, top_k)
+        rows(self.task.probabilities(self.compute(input, None)), &self.labels, top_k)
     }
 }

@@ -98,6 +98,14 @@ pub struct HeadInput<'a> {
     pub documents: &'a Encoded,
 }
 
+impl<'a> HeadInput<'a> {
+    /// Documents alone.
+    #[must_use]
+    pub fn new(documents: &'a Encoded) -> Self {
+        Self { documents }
+    }
+}
+
 /// Where training is.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
@@ -165,6 +173,12 @@ pub trait Head: Module {
     /// A row per document, in any order, of probabilities; the best `top_k` if given. Labels whose layers the
     /// encoder did not run get none.
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>>;
+
+    /// Logits `[documents, labels]` without dropout and the labels of the columns, if the head has them: what gradients are
+    /// taken of.
+    fn logits(&self, _input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
+        None
+    }
 
     /// The likeliest sequences of labels of each document, if the head emits labels in sequence.
     fn sequences(&self, _input: &HeadInput<'_>, _n_best: usize) -> Option<Vec<Vec<LabelSequence>>> {
@@ -277,6 +291,12 @@ macro_rules! heads {
             #[must_use]
             pub fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
                 match self { $(Self::$variant(head) => head.score(input, top_k),)+ }
+            }
+
+            /// See [`Head::logits`].
+            #[must_use]
+            pub fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
+                match self { $(Self::$variant(head) => head.logits(input),)+ }
             }
 
             /// See [`Head::sequences`].

@@ -132,7 +132,7 @@ impl HeadConfig for TextCnnConfig {
 }
 
 impl TextCnn {
-    fn logits(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
+    fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
         let features = match &self.hidden {
             Some(hidden) => self.two_layers(input.documents, hidden),
             None => self.side_by_side(input.documents),
@@ -212,15 +212,19 @@ fn highest(x: Tensor<3>) -> Tensor<2> {
 
 impl Head for TextCnn {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.task.objective(self.logits(input, moment.seed), gold, self.label_smoothing)
+        self.task.objective(self.compute(input, moment.seed), gold, self.label_smoothing)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         [self.layer].into_iter().collect()
     }
 
+    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
+        Some((self.compute(input, None), self.labels.clone()))
+    }
+
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(self.task.probabilities(self.logits(input, None)), &self.labels, top_k)
+        rows(self.task.probabilities(self.compute(input, None)), &self.labels, top_k)
     }
 }
 

@@ -1,4 +1,4 @@
-//! NumPy's `.npy`, as far as word vectors need it: matrices of floating-point numbers, row by row.
+//! NumPy's `.npy`, as far as word vectors need it: matrices of floating-point numbers.
 
 use half::f16;
 
@@ -9,6 +9,8 @@ pub(super) struct Matrix<'a> {
     pub(super) columns: usize,
     /// Bytes of a number: 2, 4 or 8.
     size: usize,
+    /// Stored column by column.
+    by_columns: bool,
     data: &'a [u8],
 }
 
@@ -37,9 +39,11 @@ impl<'a> Matrix<'a> {
             "<f8" => 8,
             _ => return Err(format!("numbers of type {kind}; <f2, <f4 or <f8 is needed")),
         };
-        if value("fortran_order").as_deref() != Some("False") {
-            return Err("it is stored column by column\nhint: save numpy.ascontiguousarray(…)".to_owned());
-        }
+        let by_columns = match value("fortran_order").as_deref() {
+            Some("False") => false,
+            Some("True") => true,
+            _ => return Err(not()),
+        };
         let shape = value("shape").ok_or_else(not)?;
         let shape: Vec<usize> = shape
             .trim_matches(['(', ')'])
@@ -54,16 +58,20 @@ impl<'a> Matrix<'a> {
         if columns == 0 || wanted != Some(data.len()) {
             return Err(format!("{rows} × {columns} numbers do not fit {} bytes", data.len()));
         }
-        Ok(Self { rows, columns, size, data })
+        Ok(Self { rows, columns, size, by_columns, data })
     }
 
     pub(super) fn row(&self, number: usize) -> Option<Vec<f32>> {
-        let width = self.columns * self.size;
-        let row = self.data.get(number * width..(number + 1) * width)?;
+        let (first, step) = if self.by_columns { (number, self.rows) } else { (number * self.columns, 1) };
+        (number < self.rows).then(|| (0..self.columns).filter_map(|n| self.value(first + n * step)).collect())
+    }
+
+    fn value(&self, place: usize) -> Option<f32> {
+        let bytes = self.data.get(place * self.size..(place + 1) * self.size)?;
         Some(match self.size {
-            2 => row.as_chunks().0.iter().map(|&bytes| f16::from_le_bytes(bytes).to_f32()).collect(),
-            4 => row.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
-            _ => row.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes) as f32).collect(),
+            2 => f16::from_le_bytes(bytes.try_into().ok()?).to_f32(),
+            4 => f32::from_le_bytes(bytes.try_into().ok()?),
+            _ => f64::from_le_bytes(bytes.try_into().ok()?) as f32,
         })
     }
 }

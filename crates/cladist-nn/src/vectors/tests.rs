@@ -16,7 +16,11 @@ fn table(path: &Path) -> Result<(Vec<f32>, usize, Vec<String>)> {
 }
 
 fn npy(kind: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    npy_in("False", kind, shape, data)
+}
+
+fn npy_in(order: &str, kind: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.as_bytes());
@@ -52,6 +56,11 @@ fn numpy_matrices_of_three_types_give_their_rows() {
         // The folder will do as well.
         assert_eq!(self::table(folder.path()).unwrap().0, table);
     }
+    let columns: Vec<u8> = [0.5f32, 3.0, -2.0, 0.25].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let (folder, path) = write("v.npy", &npy_in("True", "<f4", "(2, 2)", &columns));
+    std::fs::write(folder.path().join("vocab.txt"), "ore\ngold\n").unwrap();
+    let gold = tokenizer().id("gold").unwrap() as usize;
+    assert_eq!(table(&path).unwrap().0[2 * gold..][..2], [3.0, 0.25], "column by column");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::TrainArgs;
     after_help = "The same command again goes on where an interrupted one stopped, and trains nothing twice.",
     mut_arg("out", |_| folder()),
     mut_arg("head", |arg| arg.hide(true)),
+    mut_arg("members", |arg| arg.hide(true)),
     mut_arg("print_config", |arg| arg.hide(true)),
     mut_arg("seeds", |arg| arg.help("Seeds that the chosen settings of each variant are trained with [default: 3]")),
     mut_arg("overwrite", |arg| arg.help("Start anew, if the folder holds an experiment")),

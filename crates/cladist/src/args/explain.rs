@@ -37,6 +37,10 @@ pub struct ExplainArgs {
     /// How files are read.
     #[command(flatten)]
     pub input: InputArgs,
+    /// Say how true the explanations are to the model: what is lost without the important words or with nothing else,
+    /// against random words, on average over the documents
+    #[arg(long)]
+    pub check: bool,
     /// Write a page that highlights the texts
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -50,4 +54,8 @@ pub struct ExplainArgs {
 pub enum ExplainMethod {
     /// By how much the probability falls without the word; works with any model
     LeaveOneOut,
+    /// Gradient of the label's logit times the word's embedding; heads on encoders
+    GradientXInput,
+    /// Mean gradient on the way from masked words to the words, times the difference; heads on encoders
+    IntegratedGradients,
 }

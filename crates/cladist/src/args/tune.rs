@@ -6,7 +6,10 @@ use super::TrainArgs;
 
 /// `cladist tune`.
 #[derive(Debug, Args)]
-#[command(override_usage = "cladist tune --corpus <DIR> --out <DIR> --try KEY=V1,V2 [--try …] [OPTIONS]")]
+#[command(
+    override_usage = "cladist tune --corpus <DIR> --out <DIR> --try KEY=V1,V2 [--try …] [OPTIONS]",
+    mut_arg("members", |arg| arg.hide(true)),
+)]
 pub struct TuneArgs {
     /// What every trial shares.
     #[command(flatten)]

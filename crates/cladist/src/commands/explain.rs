@@ -5,18 +5,24 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use cladist_core::bundle::write_atomically;
-use cladist_core::explain::{Explanation, leave_one_out};
+use cladist_core::explain::{Explanation, Faithfulness, check, leave_one_out, scored};
 use cladist_core::readers::BadLines;
 use cladist_core::{Document, LabelId, Request, Taxonomy};
+use cladist_nn::analysis::attribution::Gradients;
+use clap::ValueEnum;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::args::{ExplainArgs, ExplainMethod};
 use crate::error::ConfigError;
 use crate::html;
 use crate::inputs::Input;
 use crate::model::{self, Model};
+use crate::output::Table;
 use crate::session::Session;
 
+/// Places between nothing and a document at which gradients are taken.
+const PLACES: usize = 32;
 /// Words listed below a text.
 const LISTED: usize = 8;
 
@@ -62,7 +68,7 @@ pub struct Word {
     pub start: usize,
     /// The character after the last.
     pub end: usize,
-    /// By how much the probability falls without it.
+    /// By how much the probability falls without it, or what it adds to the logit, as the method has it.
     pub importance: f32,
 }
 
@@ -84,14 +90,18 @@ pub fn run(args: &ExplainArgs, session: &Session) -> anyhow::Result<()> {
     let documents = documents(args)?;
     session.job().progress.stage("explain", (documents.len() * models.len()) as u64);
     let mut explained = Vec::new();
+    let mut faithful = vec![Faithfulness::default(); models.len()];
     for document in documents {
         let mut by_model = Vec::new();
-        for (path, model, labels) in &models {
-            let found = match args.method {
-                ExplainMethod::LeaveOneOut => explain(model, &document, labels, args, session)?,
-            };
+        for ((path, model, labels), faithful) in models.iter().zip(&mut faithful) {
+            let found = explain(model, path, &document, labels, args, session)?;
             let labels =
                 found.iter().map(|found| by_label(found, &document.text, model.taxonomy())).collect();
+            if args.check {
+                let request = request(args, session);
+                let one = check(&model.pipeline, &document, &found, explained.len() as u64, &request)?;
+                *faithful = faithful.join(one);
+            }
             by_model.push(ByModel { run: path.display().to_string(), labels });
             session.job().progress.advance(1);
         }
@@ -102,8 +112,18 @@ pub fn run(args: &ExplainArgs, session: &Session) -> anyhow::Result<()> {
         write_atomically(path, html::explain(&explained).as_bytes())?;
         session.output.note(format!("page: {}", path.display()));
     }
+    let faithful: Vec<Checked> = (paths.iter().zip(faithful))
+        .map(|(path, faithfulness)| Checked { run: path.display().to_string(), faithfulness })
+        .collect();
     if args.json {
-        return session.output.json(&explained);
+        return if args.check {
+            session.output.json(&json!({ "documents": explained, "faithfulness": faithful }))
+        } else {
+            session.output.json(&explained)
+        };
+    }
+    if args.check {
+        return print_check(&faithful, args, explained.len(), session);
     }
     if args.html.is_none() {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -142,16 +162,84 @@ fn documents(args: &ExplainArgs) -> anyhow::Result<Vec<Document>> {
     Ok(documents)
 }
 
+fn request<'a>(args: &ExplainArgs, session: &Session) -> Request<'a> {
+    let job = cladist_core::Job { cancel: session.cancel.clone(), ..cladist_core::Job::silent() };
+    Request { top_k: Some(args.top_k.get()), job, ..Request::default() }
+}
+
 fn explain(
     model: &Model,
+    path: &Path,
     document: &Document,
     labels: &[LabelId],
     args: &ExplainArgs,
     session: &Session,
 ) -> anyhow::Result<Vec<Explanation>> {
-    let job = cladist_core::Job { cancel: session.cancel.clone(), ..cladist_core::Job::silent() };
-    let request = Request { top_k: Some(args.top_k.get()), job, ..Request::default() };
-    Ok(leave_one_out(&model.pipeline, document, labels, args.max_words.get(), &request)?)
+    let request = request(args, session);
+    let how = match args.method {
+        ExplainMethod::LeaveOneOut => {
+            return Ok(leave_one_out(&model.pipeline, document, labels, args.max_words.get(), &request)?);
+        }
+        ExplainMethod::GradientXInput => Gradients::AtDocument,
+        ExplainMethod::IntegratedGradients => Gradients::Integrated(PLACES),
+    };
+    let Some(network) = &model.network else {
+        bail!(ConfigError::Missing(format!(
+            "`{}` is no network (`{}`) and has no gradients\nhint: `--method leave-one-out` works with any model",
+            path.display(),
+            model.config.head()
+        )));
+    };
+    if !model.pipeline.normalise.is_identity() {
+        bail!(ConfigError::Missing(format!(
+            "`{}` changes texts before it reads them (`data.normalise`), so its words are not those of the text\n\
+             hint: `--method leave-one-out` works with any model",
+            path.display()
+        )));
+    }
+    session.cancel.check()?;
+    let scored = scored(&model.pipeline, document, labels, &request)?;
+    let labels: Vec<LabelId> = scored.iter().map(|(label, _)| *label).collect();
+    let parts = network.attribute(&document.text, &labels, how)?;
+    let found = scored.into_iter().zip(parts);
+    Ok(found.map(|((label, score), parts)| Explanation { label, score, parts }).collect())
+}
+
+/// How true a model's explanations are to it.
+#[derive(Debug, Serialize)]
+struct Checked {
+    run: String,
+    #[serde(flatten)]
+    faithfulness: Faithfulness,
+}
+
+fn print_check(
+    checked: &[Checked],
+    args: &ExplainArgs,
+    n_documents: usize,
+    session: &Session,
+) -> anyhow::Result<()> {
+    let heads = [
+        "model",
+        "explanations",
+        "lost without the words",
+        "random words",
+        "lost with them alone",
+        "random words",
+    ];
+    let mut table = Table::new(1, heads);
+    for Checked { run, faithfulness } in checked {
+        let Faithfulness { n, comprehensiveness, sufficiency, random_comprehensiveness, random_sufficiency } =
+            faithfulness;
+        let figures = [comprehensiveness, random_comprehensiveness, sufficiency, random_sufficiency];
+        table.row([run.clone(), n.to_string()].into_iter().chain(figures.map(|value| format!("{value:.4}"))));
+    }
+    let method =
+        args.method.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    session.output.line(format!(
+        "faithfulness of `{method}` on {n_documents} documents: probability lost, mean over 5, 10, 20 and 50% of the words\n\n{table}\n\n\
+         lost without the words: comprehensiveness, the more the better; lost with them alone: sufficiency, the less the better"
+    ))
 }
 
 fn by_label(found: &Explanation, text: &str, taxonomy: &Taxonomy) -> ByLabel {

@@ -228,14 +228,20 @@ impl Head for LayerGuided {
         layers.collect::<LayerSet>().first_tokens()
     }
 
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
+    /// Of the levels whose layers the encoder ran.
+    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
         let ready: Vec<&Level> = self.levels.iter().filter(|level| level.is_ready(input.documents)).collect();
-        if ready.is_empty() {
-            return vec![Vec::new(); input.documents.n_sequences()];
+        let logits: Vec<Tensor<2>> =
+            ready.iter().map(|level| level.logits(input.documents, 0.0, None)).collect();
+        let labels = ready.iter().flat_map(|level| level.labels.iter().copied()).collect();
+        (!logits.is_empty()).then(|| (Tensor::cat(logits, 1), labels))
+    }
+
+    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
+        match self.logits(input) {
+            Some((logits, labels)) => rows(activation::sigmoid(logits), &labels, top_k),
+            None => vec![Vec::new(); input.documents.n_sequences()],
         }
-        let logits = ready.iter().map(|level| level.logits(input.documents, 0.0, None)).collect();
-        let labels: Vec<LabelId> = ready.iter().flat_map(|level| level.labels.iter().copied()).collect();
-        rows(activation::sigmoid(Tensor::cat(logits, 1)), &labels, top_k)
     }
 }
 
