@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
+use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -138,5 +139,9 @@ impl Head for Flat {
             Task::MultiClass => activation::softmax(logits, 1),
         };
         rows(probabilities, &self.labels, top_k)
+    }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        Some(self.output.outputs())
     }
 }

@@ -10,6 +10,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData, activation};
+use cladist_core::text::tfidf::SparseRow;
 use rand_chacha::ChaCha8Rng;
 
 use crate::blocks::{Linear, Lstm, Matrix};
@@ -158,5 +159,10 @@ impl Decoder {
     /// Logits of labels and of the end: `[n, labels + 1]`.
     pub(super) fn logits(&self, features: Tensor<2>) -> Tensor<2> {
         self.output.forward(features)
+    }
+
+    /// The rows of W_o: of labels, and of the end.
+    pub(super) fn outputs(&self) -> Vec<SparseRow> {
+        self.output.outputs()
     }
 }
