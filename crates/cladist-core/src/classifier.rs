@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::job::Job;
 use crate::scores::{Scores, keep_top};
 use crate::taxonomy::{LabelId, Taxonomy};
+use crate::text::tfidf::SparseRow;
 
 /// How scores are wanted.
 #[derive(Clone)]
@@ -63,5 +64,11 @@ pub trait Classifier: Send + Sync {
         _request: &Request,
     ) -> Result<Option<Vec<Vec<LabelSequence>>>> {
         Ok(None)
+    }
+
+    /// The weights of each label's output on what the classifier makes of a document, by [`LabelId::index`]; `None` if
+    /// labels have no outputs of their own on one and the same thing.
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        None
     }
 }

@@ -18,6 +18,7 @@ pub mod linear;
 pub mod metrics;
 pub mod mixed;
 pub mod pipeline;
+pub mod project;
 pub mod readers;
 pub mod scores;
 pub mod taxonomy;

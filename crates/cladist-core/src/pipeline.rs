@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::scores::Scores;
 use crate::taxonomy::Taxonomy;
 use crate::text::normalise::Normalise;
+use crate::text::tfidf::SparseRow;
 
 /// What a bundle holds and every command runs: normalise, score, calibrate.
 pub struct Pipeline {
@@ -71,5 +72,9 @@ impl Classifier for Pipeline {
         request: &Request,
     ) -> Result<Option<Vec<Vec<LabelSequence>>>> {
         self.model.sequences(&self.normalised(documents), n_best, request)
+    }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        self.model.label_vectors()
     }
 }

@@ -7,6 +7,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::classifier::LabelSequence;
+use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
 
 use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
@@ -298,6 +299,10 @@ impl Classifier for NeuralModel {
             all.extend(best);
         }
         Ok(Some(all))
+    }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        self.network.head.label_vectors()
     }
 }
 

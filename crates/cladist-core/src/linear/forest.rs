@@ -1,6 +1,7 @@
 //! Trained label trees in flat arrays, laid out for scoring: feature → (output, weight).
 
 use super::solver::Classifier;
+use crate::text::tfidf::SparseRow;
 
 /// Label trees with their classifiers. Every tree's nodes stand together, parents before children.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,6 +129,21 @@ impl Forest {
         &self.targets[self.node_outputs[node] as usize..self.node_outputs[node + 1] as usize]
     }
 
+    /// The weights of each label, if one node decides on all of them.
+    pub(crate) fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        if self.n_nodes() != 1 || !self.is_leaf(0) {
+            return None;
+        }
+        let mut vectors = vec![SparseRow::new(); self.n_labels];
+        for (&feature, range) in self.features.iter().zip(self.feature_weights.windows(2)) {
+            let weights = range[0] as usize..range[1] as usize;
+            for (&output, &weight) in self.outputs[weights.clone()].iter().zip(&self.weights[weights]) {
+                vectors[self.targets[output as usize] as usize].push((feature, weight));
+            }
+        }
+        Some(vectors)
+    }
+
     /// Whether a node's outputs are labels.
     pub(crate) fn is_leaf(&self, node: usize) -> bool {
         self.leaf[node] != 0
@@ -164,6 +180,18 @@ impl Forest {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn labels_of_a_single_node_have_vectors() {
+        let classifier = |weights: &[(u32, f32)]| Classifier { bias: 0.5, weights: weights.to_vec() };
+        let classifiers = [classifier(&[(0, 1.0), (2, 2.0)]), classifier(&[(1, 3.0)])];
+        let mut forest = Forest::new(9, 4);
+        forest.push_node(true, [3, 1], &classifiers, &[7, 5, 2]);
+        let vectors = vec![vec![], vec![(5, 3.0)], vec![], vec![(2, 2.0), (7, 1.0)]];
+        assert_eq!(forest.label_vectors(), Some(vectors));
+        forest.push_node(true, [0], &classifiers[..1], &[7, 5, 2]);
+        assert_eq!(forest.label_vectors(), None);
+    }
 
     proptest! {
         #[test]

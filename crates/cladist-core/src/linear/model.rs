@@ -206,6 +206,10 @@ impl Classifier for LinearModel {
         }
         Ok(scores)
     }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        self.forest.label_vectors()
+    }
 }
 
 #[cfg(test)]

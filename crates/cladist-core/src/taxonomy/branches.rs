@@ -16,6 +16,24 @@ impl Taxonomy {
         let mut closure = Closure::new(self);
         tops.iter().map(|&top| closure.downward(&[top])).collect()
     }
+
+    /// The label at the top of each label's branch, one for each: with several parents that of the first. Where one label
+    /// stands above all others, branches begin below it.
+    #[must_use]
+    pub fn tops(&self) -> Vec<LabelId> {
+        let mut starts = self.roots();
+        while let [only] = starts
+            && !self.children(*only).is_empty()
+        {
+            starts = self.children(*only);
+        }
+        let mut tops: Vec<LabelId> = Vec::with_capacity(self.n_labels());
+        for label in self.labels() {
+            let above = self.parents(label).first().map(|parent| tops[parent.index()]);
+            tops.push(above.filter(|_| starts.binary_search(&label).is_err()).unwrap_or(label));
+        }
+        tops
+    }
 }
 
 #[cfg(test)]
@@ -34,6 +52,21 @@ mod tests {
         assert_eq!(branches.iter().map(ids).collect::<Vec<_>>(), [vec!["a", "c"], vec!["b", "c", "d"]]);
         let lower = taxonomy.branches_at(&[taxonomy.get("d").unwrap()]);
         assert_eq!(ids(&lower[0]), ["d"]);
+    }
+
+    #[test]
+    fn every_label_has_one_top_below_what_all_share() {
+        let tops = |edges: &[(Option<&str>, &str)]| -> Vec<String> {
+            let taxonomy = build(edges);
+            let name = |(label, top)| format!("{}<{}", taxonomy.id(top), taxonomy.id(label));
+            taxonomy.labels().zip(taxonomy.tops()).map(name).collect()
+        };
+        let two = [(None, "a"), (None, "b"), (Some("a"), "c"), (Some("b"), "c"), (Some("c"), "d")];
+        assert_eq!(tops(&two), ["a<a", "b<b", "a<c", "a<d"]);
+        let one = [(None, "r"), (Some("r"), "a"), (Some("r"), "b"), (Some("b"), "c")];
+        assert_eq!(tops(&one), ["r<r", "a<a", "b<b", "b<c"]);
+        assert_eq!(tops(&[(None, "a"), (Some("a"), "b")]), ["a<a", "b<b"]);
+        assert!(tops(&[]).is_empty());
     }
 
     proptest! {

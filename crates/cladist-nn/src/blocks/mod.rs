@@ -4,12 +4,14 @@ mod recurrent;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use cladist_core::text::tfidf::SparseRow;
 use cladist_kernels::dropout::Dropout;
 use rand_chacha::ChaCha8Rng;
 
 pub use recurrent::{Bidirectional, Cell, Ends, Recurrence};
 
 use crate::encoder::{linear, normalise};
+use crate::parameters::to_vec;
 use crate::random::xavier;
 
 /// `x·Wᵀ + b` with `W [out, in]`.
@@ -32,6 +34,14 @@ impl Linear {
     /// `x [n, in]` → `[n, out]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val(), self.bias.val())
+    }
+
+    /// The rows of `W`.
+    pub(crate) fn outputs(&self) -> Vec<SparseRow> {
+        let weight = self.weight.val();
+        let [_, width] = weight.dims();
+        let row = |values: &[f32]| (0..).zip(values.iter().copied()).collect();
+        to_vec(weight).chunks_exact(width.max(1)).map(row).collect()
     }
 }
 

@@ -8,6 +8,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use cladist_core::text::tfidf::SparseRow;
 use rand_chacha::ChaCha8Rng;
 
 pub use super::label_sequence::LabelSequencer;
@@ -122,5 +123,9 @@ impl Emit for EncDec {
 
     fn logits(&self, features: Tensor<2>) -> Tensor<2> {
         self.output.forward(features)
+    }
+
+    fn outputs(&self) -> Vec<SparseRow> {
+        self.output.outputs()
     }
 }

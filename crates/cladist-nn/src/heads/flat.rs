@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -132,5 +133,9 @@ impl Head for Flat {
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
         rows(self.task.probabilities(self.compute(input, None)), &self.labels, top_k)
+    }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        Some(self.output.outputs())
     }
 }

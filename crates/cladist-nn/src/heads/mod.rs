@@ -15,6 +15,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation};
 use cladist_core::classifier::LabelSequence;
 use cladist_core::scores::keep_top;
+use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelCounts, LabelId, LabelSet, Taxonomy};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -185,6 +186,12 @@ pub trait Head: Module {
         None
     }
 
+    /// The weights of each label's output on the states that the head reads, by [`LabelId::index`]; `None` if labels have
+    /// no outputs of their own.
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        None
+    }
+
     /// The group of a parameter by its name inside the head.
     fn group(&self, _parameter: &str) -> Group {
         Group::Output
@@ -303,6 +310,12 @@ macro_rules! heads {
             #[must_use]
             pub fn sequences(&self, input: &HeadInput<'_>, n_best: usize) -> Option<Vec<Vec<LabelSequence>>> {
                 match self { $(Self::$variant(head) => head.sequences(input, n_best),)+ }
+            }
+
+            /// See [`Head::label_vectors`].
+            #[must_use]
+            pub fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+                match self { $(Self::$variant(head) => head.label_vectors(),)+ }
             }
 
             /// See [`Head::group`].

@@ -10,6 +10,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation};
+use cladist_core::text::tfidf::SparseRow;
 use rand_chacha::ChaCha8Rng;
 
 pub use super::label_sequence::LabelSequencer;
@@ -178,6 +179,10 @@ impl Emit for Sgm {
 
     fn logits(&self, features: Tensor<2>) -> Tensor<2> {
         self.output.forward(features)
+    }
+
+    fn outputs(&self) -> Vec<SparseRow> {
+        self.output.outputs()
     }
 }
 

@@ -195,3 +195,21 @@ fn its_section_survives_writing_and_unknown_keys_are_refused() {
     }
     assert!(AnyHeadConfig::parse("no-such-head", serde_json::json!({})).is_none());
 }
+
+#[test]
+fn labels_have_vectors_as_wide_as_what_their_outputs_read() {
+    for (name, design) in designs() {
+        let toy = Toy::new(design.task);
+        let model = toy.model(design, 1);
+        let vectors = model.label_vectors().unwrap();
+        assert_eq!(vectors.len(), toy.taxonomy.n_labels(), "{name}");
+        let width = vectors[0].len();
+        for vector in &vectors {
+            assert!(
+                !vector.is_empty() && (name.starts_with("layer-guided") || vector.len() == width),
+                "{name}"
+            );
+            assert!(vector.is_sorted_by(|a, b| a.0 < b.0) && vector.iter().any(|(_, weight)| *weight != 0.0));
+        }
+    }
+}

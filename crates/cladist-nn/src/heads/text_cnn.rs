@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData, activation};
+use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -221,6 +222,10 @@ impl Head for TextCnn {
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
         Some((self.compute(input, None), self.labels.clone()))
+    }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        Some(self.output.outputs())
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {

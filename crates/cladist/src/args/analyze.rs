@@ -3,13 +3,15 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{BadLineArgs, CorpusArgs};
 
 /// `cladist analyze …`.
 #[derive(Debug, Subcommand)]
 pub enum AnalyzeCommand {
+    /// Where the labels of a model lie to each other: their output vectors on a plane
+    Labels(AnalyzeLabelsArgs),
     /// How an encoder uses its layers: distances of `[CLS]` vectors, divergence and entropy of attention
     Layers(AnalyzeLayersArgs),
 }
@@ -39,4 +41,34 @@ pub struct AnalyzeLayersArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `cladist analyze labels`.
+#[derive(Debug, Args)]
+#[command(override_usage = "cladist analyze labels --bundle <RUN> [--bundle <RUN> …] [OPTIONS]")]
+pub struct AnalyzeLabelsArgs {
+    /// Run folder or bundle; give several
+    #[arg(long = "bundle", value_name = "RUN", required = true)]
+    pub bundles: Vec<PathBuf>,
+    /// How vectors come to the plane
+    #[arg(long, default_value = "pca", value_name = "METHOD")]
+    pub method: PlaneMethod,
+    /// About how many neighbours a label attends to, with `--method tsne` [default: 30]
+    #[arg(long, value_name = "X")]
+    pub perplexity: Option<f64>,
+    /// Folder for the figures, pages and labels.json [default: `analysis` in the first run folder; for a bundle, here]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How vectors come to the plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlaneMethod {
+    /// Principal components: the plane on which vectors differ most
+    Pca,
+    /// t-SNE: neighbours stay neighbours, distances between groups say little
+    Tsne,
 }

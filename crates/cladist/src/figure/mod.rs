@@ -4,6 +4,7 @@ mod chart;
 mod colour;
 mod heat_map;
 mod raster;
+mod scatter;
 mod svg;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use cladist_core::bundle::write_atomically;
 pub use chart::{Chart, Lines};
 pub use colour::Colour;
 pub use heat_map::{HeatMap, Panel};
+pub use scatter::{Dot, Scatter};
 
 /// Space around everything.
 const MARGIN: f64 = 16.0;
@@ -31,7 +33,32 @@ enum Shape {
     Rectangle { x: f64, y: f64, width: f64, height: f64, fill: Colour },
     Line { from: (f64, f64), to: (f64, f64), width: f64, colour: Colour },
     Text { x: f64, y: f64, text: String, size: Size, anchor: Anchor, colour: Colour },
+    Mark(Mark),
 }
+
+/// A point with a rim of paper, so that marks over each other are told apart.
+#[derive(Debug, Clone, PartialEq)]
+struct Mark {
+    x: f64,
+    y: f64,
+    radius: f64,
+    form: Form,
+    colour: Colour,
+    /// What readers of the SVG see when they point at it.
+    title: String,
+}
+
+/// Forms of marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Disc,
+    Square,
+    Ring,
+}
+
+/// Width of the rim of a mark, and of the line of a ring.
+const RIM: f64 = 1.0;
+const RING: f64 = 2.0;
 
 /// Sizes of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +116,10 @@ impl Figure {
         self.shapes.push(Shape::Text { x, y, text: text.to_owned(), size, anchor, colour });
     }
 
+    fn mark(&mut self, mark: Mark) {
+        self.shapes.push(Shape::Mark(mark));
+    }
+
     /// A note in the usual size.
     fn label(&mut self, place: (f64, f64), text: &str, anchor: Anchor) {
         self.text(place, text, Size::Normal, anchor, Colour::SOFT);
@@ -115,13 +146,17 @@ impl Figure {
 
 /// A name that is not too long for a figure: what is left out is in its middle.
 fn shortened(name: &str) -> String {
-    const LONGEST: usize = 40;
+    cut(name, 40)
+}
+
+/// A name of at most `longest` characters.
+fn cut(name: &str, longest: usize) -> String {
     let characters: Vec<char> = name.chars().collect();
-    if characters.len() <= LONGEST {
+    if characters.len() <= longest {
         return name.to_owned();
     }
     let part = |characters: &[char]| characters.iter().collect::<String>();
-    let (head, tail) = (LONGEST / 2 - 2, LONGEST / 2 - 1);
+    let (head, tail) = (longest / 2 - 2, longest.div_ceil(2) - 1);
     format!("{}...{}", part(&characters[..head]), part(&characters[characters.len() - tail..]))
 }
 

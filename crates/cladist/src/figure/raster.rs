@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use font8x8::{BASIC_FONTS, GREEK_FONTS, LATIN_FONTS, UnicodeFonts};
 
-use super::{Anchor, Colour, Figure, Shape, Size};
+use super::{Anchor, Colour, Figure, Form, Mark, RIM, RING, Shape, Size};
 
 /// Pixels of the image for one of the figure.
 pub(super) const SCALE: f64 = 2.0;
@@ -36,6 +36,7 @@ pub(super) fn draw(figure: &Figure) -> Result<Vec<u8>, png::EncodingError> {
                 };
                 canvas.text(edge(x - before * size.width(text)), edge(*y), text, dot, *colour);
             }
+            Shape::Mark(mark) => canvas.mark(mark),
         }
     }
     canvas.encode()
@@ -89,6 +90,30 @@ impl Canvas {
                     *pixel = pixel.mixed(colour, covered);
                 }
             }
+        }
+    }
+
+    fn mark(&mut self, mark: &Mark) {
+        let Mark { x, y, radius, form, colour, .. } = *mark;
+        let mut fill = |radius: f64, colour: Colour| match form {
+            Form::Square => {
+                self.rectangle(
+                    edge(x - radius),
+                    edge(y - radius),
+                    edge(x + radius),
+                    edge(y + radius),
+                    colour,
+                );
+            }
+            Form::Disc | Form::Ring => {
+                let place = (x * SCALE, y * SCALE);
+                self.line(place, place, 2.0 * radius * SCALE, colour);
+            }
+        };
+        fill(radius + RIM, Colour::PAPER);
+        fill(radius, colour);
+        if form == Form::Ring {
+            fill(radius - RING, Colour::PAPER);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Anchor, Figure, Shape, Size};
+use super::{Anchor, Colour, Figure, Form, Mark, RIM, RING, Shape, Size};
 use crate::html::escape;
 
 /// The document.
@@ -13,7 +13,7 @@ pub(super) fn draw(figure: &Figure) -> String {
     let _ = writeln!(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         role=\"img\" font-family=\"system-ui, sans-serif\"><title>{}</title>",
+         class=\"figure\" role=\"img\" font-family=\"system-ui, sans-serif\"><title>{}</title>",
         content(title)
     );
     for shape in shapes {
@@ -53,10 +53,47 @@ pub(super) fn draw(figure: &Figure) -> String {
                     content(text)
                 );
             }
+            Shape::Mark(mark) => draw_mark(&mut svg, mark),
         }
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// A mark with its title. The rim lies half outside of what is filled.
+fn draw_mark(svg: &mut String, mark: &Mark) {
+    let (paper, colour) = (Colour::PAPER.hex(), mark.colour.hex());
+    let [x, y] = [mark.x, mark.y].map(short);
+    let title = if mark.title.is_empty() {
+        String::new()
+    } else {
+        format!("<title>{}</title>", content(&mark.title))
+    };
+    let _ = match mark.form {
+        Form::Disc => {
+            let r = short(mark.radius + RIM / 2.0);
+            writeln!(
+                svg,
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{colour}\" stroke=\"{paper}\" stroke-width=\"{RIM}\">{title}</circle>"
+            )
+        }
+        Form::Ring => {
+            let r = short(mark.radius - RING / 2.0);
+            writeln!(
+                svg,
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{paper}\" stroke=\"{colour}\" stroke-width=\"{RING}\">{title}</circle>"
+            )
+        }
+        Form::Square => {
+            let half = mark.radius + RIM / 2.0;
+            let [left, top, side] = [mark.x - half, mark.y - half, 2.0 * half].map(short);
+            writeln!(
+                svg,
+                "<rect x=\"{left}\" y=\"{top}\" width=\"{side}\" height=\"{side}\" fill=\"{colour}\" stroke=\"{paper}\" \
+                 stroke-width=\"{RIM}\">{title}</rect>"
+            )
+        }
+    };
 }
 
 /// A length to a hundredth of a pixel.
@@ -73,7 +110,6 @@ fn content(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Colour;
     use super::*;
 
     #[test]

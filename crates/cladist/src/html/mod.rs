@@ -2,6 +2,7 @@
 
 mod experiment;
 mod explain;
+mod plane;
 mod training;
 
 use std::fmt::Write;
@@ -14,6 +15,7 @@ use crate::output::figure;
 
 pub use experiment::experiment;
 pub use explain::explain;
+pub use plane::plane;
 pub use training::training;
 
 /// Colours of things shown together.
@@ -28,7 +30,7 @@ h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin-top: 
 table { border-collapse: collapse; } th, td { padding: .2rem .8rem .2rem 0; text-align: right; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child, td.text, th.text { text-align: left; } th { font-weight: 600; }
 .columns { display: flex; flex-wrap: wrap; gap: 3rem; align-items: flex-start; }
-svg text { fill: var(--soft); font-size: 11px; } svg .axis { stroke: var(--line); } svg .mark { fill: var(--fill); fill-opacity: .7; } svg .guide { stroke: var(--soft); stroke-dasharray: 4 4; }
+svg:not(.figure) text { fill: var(--soft); font-size: 11px; } svg .axis { stroke: var(--line); } svg .mark { fill: var(--fill); fill-opacity: .7; } svg .guide { stroke: var(--soft); stroke-dasharray: 4 4; }
 dt { font-weight: 600; } dd { margin: 0 0 .5rem 0; } .scroll { max-height: 32rem; overflow: auto; } section { max-width: 100%; overflow-x: auto; }
 ";
 

@@ -1,5 +1,7 @@
 //! `analyze`: tables, JSON and figures about the inside of models.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::support::{Outcome, Place, column};
@@ -117,4 +119,120 @@ fn what_has_no_layers_or_other_documents_is_refused() {
     place.write("three/data.json", card.replace("corpus/dev.jsonl", "other/dev.jsonl"));
     place.run("analyze layers --bundle one --bundle three").fails(78, &["different documents"]);
     assert!(!place.path("one/analysis").exists());
+}
+
+#[test]
+fn labels_of_bundles_come_to_a_plane() {
+    let place = with_runs();
+    let outcome = place.run("analyze labels --bundle one --bundle two").ok();
+    for words in ["first axis", "siblings", "chance", "one", "two", "flat"] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    assert!(
+        outcome.stderr.contains("one/analysis") && outcome.stderr.contains("length 1"),
+        "{}",
+        outcome.stderr
+    );
+    let files =
+        ["html", "png", "svg"].map(|ending| [format!("labels-one.{ending}"), format!("labels-two.{ending}")]);
+    let files: BTreeSet<String> = files.into_iter().flatten().chain(["labels.json".to_owned()]).collect();
+    assert_eq!(place.names("one/analysis"), files);
+    let svg = place.read("one/analysis/labels-one.svg");
+    for text in [">Motor cars<", ">Animals<", ">Labels of one (flat)<", "of the variance across"] {
+        assert!(svg.contains(text), "{text} is not in {svg}");
+    }
+    let page = place.read("one/analysis/labels-one.html");
+    assert!(page.contains("<title>Robot dogs (robot-dogs) · Machines · "), "{page}");
+    assert!(page.contains("Of 6 labels with siblings") && page.contains("(by chance 20.0%)"), "{page}");
+
+    let json = place.run("analyze labels --bundle one --bundle two --json --quiet").ok().json();
+    assert_eq!(json, serde_json::from_str::<Value>(&place.read("one/analysis/labels.json")).unwrap());
+    assert_eq!(column(&json["bundles"], "name"), ["one", "two"]);
+    for bundle in json["bundles"].as_array().unwrap() {
+        assert_eq!((&bundle["method"], &bundle["n_labels"]), (&"pca".into(), &9.into()));
+        assert_eq!(bundle["branches"], serde_json::json!(["Animals", "Machines", "Plants"]));
+        let variance = numbers(&bundle["variance"]);
+        assert!(
+            variance[0] >= variance[1] && variance[1] > 0.0 && variance[0] + variance[1] <= 1.0,
+            "{bundle}"
+        );
+        let siblings = &bundle["siblings"];
+        assert!((0.0..=1.0).contains(&siblings["share"].as_f64().unwrap()), "{siblings}");
+        assert_eq!((&siblings["n_labels"], siblings["chance"].as_f64()), (&6.into(), Some(0.2)));
+        let trains: Value =
+            bundle["labels"].as_array().unwrap().iter().map(|label| label["train"].clone()).collect();
+        let trains = numbers(&trains);
+        assert!(trains.is_sorted_by(|a, b| a >= b), "{trains:?}");
+    }
+    assert_ne!(json["bundles"][0]["labels"], json["bundles"][1]["labels"]);
+}
+
+#[test]
+fn neighbours_stay_neighbours_with_tsne_on_any_number_of_threads() {
+    let place = with_runs();
+    let json = place
+        .run("analyze labels --bundle one --method tsne --perplexity 2 --out a --threads 1 --json --quiet")
+        .ok()
+        .json();
+    let bundle = &json["bundles"][0];
+    assert_eq!((&bundle["method"], &bundle["perplexity"]), (&"tsne".into(), &2.0.into()));
+    assert!(bundle["kl"].as_f64().unwrap() > 0.0, "{bundle}");
+    place.run("analyze labels --bundle one --method tsne --perplexity 2 --out b --threads 3").ok();
+    assert!(place.files("a") == place.files("b"));
+    place.run("analyze labels --bundle one --out c --threads 1").ok();
+    place.run("analyze labels --bundle one --out d --threads 3").ok();
+    assert!(place.files("c") == place.files("d"));
+}
+
+#[test]
+fn bundles_of_one_name_have_files_of_their_own() {
+    let place = with_runs();
+    place.copy("one", "other/one");
+    place.run("analyze labels --bundle one --bundle other/one --bundle other/one --out x").ok();
+    let pages: Vec<String> = place.names("x").into_iter().filter(|name| name.ends_with(".html")).collect();
+    assert_eq!(pages, ["labels-one.html", "labels-other-one-2.html", "labels-other-one.html"]);
+}
+
+#[test]
+fn linear_models_have_vectors_if_every_label_has_its_own() {
+    let place = Place::with_corpus();
+    for head in ["svm", "bonsai"] {
+        place.run(&format!("train --corpus corpus --head {head} --out {head} --quiet")).ok();
+    }
+    let json = place.run("analyze labels --bundle svm --json --quiet").ok().json();
+    assert_eq!(json["bundles"][0]["head"], "svm");
+    let siblings = &json["bundles"][0]["siblings"];
+    assert!(siblings["n_labels"].as_u64().unwrap() > 3, "{siblings}");
+    place.run("analyze labels --bundle bonsai").fails(78, &["`bonsai`", "no vector for each label", "`svm`"]);
+    assert!(!place.path("bonsai/analysis").exists());
+}
+
+#[test]
+fn labels_that_cannot_be_shown_are_refused() {
+    let place = Place::with_corpus();
+    assert_eq!(place.run("analyze labels").code, Some(2));
+    let outcome = place.run("analyze labels --bundle one --method umap");
+    assert!(outcome.code == Some(2) && outcome.stderr.contains("pca, tsne"), "{outcome:?}");
+    place.run("analyze labels --bundle nowhere").fails(66, &["`nowhere` does not exist"]);
+    place.run("analyze labels --bundle one --perplexity 5").fails(78, &["--perplexity", "tsne"]);
+    for name in ["svm1", "svm2"] {
+        place.run(&format!("train --corpus corpus --set refit=never --out {name} --quiet")).ok();
+    }
+    place
+        .run("analyze labels --bundle svm1 --method tsne --perplexity 0")
+        .fails(78, &["perplexity", "at least 1"]);
+    place.run("train --corpus corpus --head mixed --member svm1 --member svm2 --out both --quiet").ok();
+    place
+        .run("analyze labels --bundle both")
+        .fails(78, &["`both`", "`mixed`", "member-1` (svm)", "member-2` (svm)"]);
+    place.run("analyze labels --bundle both/bundle/member-2 --out x").ok();
+    // One label is no plane.
+    let one =
+        (0..12).map(|n| format!("{{\"id\":\"{n}\",\"text\":\"purr meow {n}\",\"labels\":[\"cats\"]}}\n"));
+    let one: String = one.collect();
+    place.write("small/train.jsonl", &one);
+    place.write("small/dev.jsonl", &one);
+    place.write("small/labels.tsv", "cats\tCats\n");
+    place.run("train --corpus small --out small-run --quiet").ok();
+    place.run("analyze labels --bundle small-run").fails(78, &["1 trained labels", "at least 3"]);
 }

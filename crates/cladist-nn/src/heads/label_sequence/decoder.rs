@@ -10,6 +10,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use cladist_core::text::tfidf::SparseRow;
 use rand_chacha::ChaCha8Rng;
 
 use super::emit::{Emit, Memory, State};
@@ -111,5 +112,9 @@ impl Emit for Decoder {
 
     fn logits(&self, features: Tensor<2>) -> Tensor<2> {
         self.output.forward(features)
+    }
+
+    fn outputs(&self) -> Vec<SparseRow> {
+        self.output.outputs()
     }
 }

@@ -2,6 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData, activation};
+use cladist_core::text::tfidf::SparseRow;
 
 use super::decoder::Decoder;
 use crate::encoder::{Encoded, Packing};
@@ -18,6 +19,8 @@ pub(in crate::heads) trait Emit {
     fn step(&self, memory: &Memory, fed: Tensor<2>, before: State, seed: Option<u64>) -> (State, Tensor<2>);
     /// Logits of labels and of the end: `[n, labels + 1]`.
     fn logits(&self, features: Tensor<2>) -> Tensor<2>;
+    /// The weights of the logits: of labels, and of the end.
+    fn outputs(&self) -> Vec<SparseRow>;
 }
 
 /// The networks there are.

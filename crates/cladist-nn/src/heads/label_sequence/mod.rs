@@ -15,6 +15,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use cladist_core::classifier::LabelSequence;
 use cladist_core::scores::keep_top;
+use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet, Taxonomy};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -344,6 +345,13 @@ impl Head for LabelSequencer {
         };
         let best = self.search(input, n_best);
         Some(best.into_iter().map(|best| best.into_iter().map(sequence).collect()).collect())
+    }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        let mut vectors = self.decoder.network().outputs();
+        // The last one is the end's.
+        vectors.truncate(self.rules.n_labels);
+        Some(vectors)
     }
 }
 

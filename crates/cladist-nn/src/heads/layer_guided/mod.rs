@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
+use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet, Taxonomy};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -242,6 +243,24 @@ impl Head for LayerGuided {
             Some((logits, labels)) => rows(activation::sigmoid(logits), &labels, top_k),
             None => vec![Vec::new(); input.documents.n_sequences()],
         }
+    }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        // Every layer has columns of its own, so that levels with other layers look at other things.
+        let mut vectors = vec![SparseRow::new(); self.columns.len()];
+        for level in &self.levels {
+            for (label, row) in level.labels.iter().zip(level.output.outputs()) {
+                let width = row.len() / level.layers.len().max(1);
+                let placed = |(layer, values): (&usize, &[(u32, f32)])| -> SparseRow {
+                    (((layer * width) as u32)..).zip(values.iter().map(|&(_, value)| value)).collect()
+                };
+                let mut blocks: Vec<SparseRow> =
+                    level.layers.iter().zip(row.chunks_exact(width.max(1))).map(placed).collect();
+                blocks.sort_by_key(|block| block.first().map(|&(column, _)| column));
+                vectors[label.index()] = blocks.concat();
+            }
+        }
+        Some(vectors)
     }
 }
 

@@ -182,3 +182,21 @@ fn more_levels_than_layers_are_refused_unless_merged() {
     let one = design(AnyHeadConfig::LayerGuided(LayerGuidedConfig::default()), Task::MultiClass);
     assert!(create(one).unwrap_err().to_string().contains("multi-label"));
 }
+
+#[test]
+fn label_vectors_have_their_weights_at_their_layers() {
+    let taxonomy = with_counts(&[2, 3]);
+    let ties = Ties::Table(vec![vec![1], vec![3, 2]]);
+    let head = built(&LayerGuidedConfig { ties, ..LayerGuidedConfig::default() }, &taxonomy, 3, 4);
+    let vectors = head.label_vectors().unwrap();
+    let columns = |id: &str| -> Vec<u32> {
+        vectors[taxonomy.get(id).unwrap().index()].iter().map(|&(column, _)| column).collect()
+    };
+    assert_eq!(columns("1-1"), (4..8).collect::<Vec<_>>());
+    assert_eq!(columns("2-2"), (8..16).collect::<Vec<_>>());
+    // Layer 3 comes first in the weights, and last in the vector.
+    let own = &head.levels[1].output.outputs()[2];
+    let vector: Vec<f32> = vectors[taxonomy.get("2-2").unwrap().index()].iter().map(|&(_, w)| w).collect();
+    let expected: Vec<f32> = own[4..].iter().chain(&own[..4]).map(|&(_, weight)| weight).collect();
+    assert_eq!(vector, expected);
+}

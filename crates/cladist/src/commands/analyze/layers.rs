@@ -1,6 +1,6 @@
 //! `cladist analyze layers`: how encoders use their layers, several bundles side by side.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -11,6 +11,7 @@ use cladist_nn::analysis::layers::LayerStudy;
 use cladist_nn::model::NeuralModel;
 use serde::Serialize;
 
+use super::{names, place};
 use crate::args::AnalyzeLayersArgs;
 use crate::commands::compare::same_documents;
 use crate::commands::evaluate::load_split;
@@ -56,8 +57,7 @@ struct Opened {
 pub(super) fn run(args: &AnalyzeLayersArgs, session: &Session) -> anyhow::Result<()> {
     let opened = open(args, session)?;
     let Some(first) = opened.first() else { bail!(ConfigError::Missing("no bundle given".to_owned())) };
-    let (split, home) = (first.split.name, first.run.folder.as_ref().map(|folder| folder.join("analysis")));
-    let out = args.out.clone().or(home).unwrap_or_else(|| PathBuf::from("."));
+    let (split, out) = (first.split.name, place(args.out.as_deref(), &first.run));
     let mut bundles = Vec::new();
     for ((Opened { run, network, split }, path), name) in
         opened.into_iter().zip(&args.bundles).zip(names(&args.bundles))
@@ -122,24 +122,6 @@ fn default_split(run: &Run, args: &AnalyzeLayersArgs) -> anyhow::Result<SplitNam
     let source = source(&args.corpus, run.source.clone())?;
     let has = |split: SplitName| !source.files(split).is_empty();
     Ok(if !has(SplitName::Dev) && has(SplitName::Test) { SplitName::Test } else { SplitName::Dev })
-}
-
-/// Short names that tell bundles apart: the last part of each path, or of the run folder around it; whole paths if these
-/// are not enough.
-fn names(paths: &[PathBuf]) -> Vec<String> {
-    let short = |path: &PathBuf| -> String {
-        let run = path.parent().filter(|run| path.ends_with("bundle") && run.file_name().is_some());
-        let name = run.unwrap_or(path).file_name();
-        name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-    };
-    let mut names: Vec<String> = paths.iter().map(short).collect();
-    let mut distinct = names.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    if distinct.len() < names.len() {
-        names = paths.iter().map(|path| path.display().to_string()).collect();
-    }
-    names
 }
 
 /// Prints the tables: layers of all bundles side by side, then the matrices of each.
