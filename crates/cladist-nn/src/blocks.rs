@@ -5,8 +5,9 @@ use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use cladist_kernels::dropout::Dropout;
 use rand_chacha::ChaCha8Rng;
 
-use crate::encoder::linear;
-use crate::random::xavier;
+use crate::encoder::{linear, normalise};
+use crate::parameters::to_vec;
+use crate::random::{normal, xavier};
 
 /// `x·Wᵀ + b` with `W [out, in]`.
 #[derive(Module, Debug)]
@@ -25,9 +26,29 @@ impl Linear {
         }
     }
 
+    /// A new block: W by a normal distribution around 0, b = 0.
+    pub(crate) fn normal(
+        inputs: usize,
+        outputs: usize,
+        deviation: f32,
+        random: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Self {
+        let weight: Vec<f32> = (0..outputs * inputs).map(|_| normal(random) * deviation).collect();
+        Self {
+            weight: Param::from_data(TensorData::new(weight, [outputs, inputs]), device),
+            bias: Param::from_data(TensorData::new(vec![0.0f32; outputs], [outputs]), device),
+        }
+    }
+
     /// `x [n, in]` → `[n, out]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val(), self.bias.val())
+    }
+
+    /// W and b side by side: `[out, in + 1]`.
+    pub(crate) fn rows(&self) -> Tensor<2> {
+        Tensor::cat(vec![self.weight.val(), self.bias.val().unsqueeze_dim(1)], 1)
     }
 }
 
@@ -44,6 +65,17 @@ impl Matrix {
         Self { weight: Param::from_data(weight, device) }
     }
 
+    /// A matrix of given rows.
+    pub(crate) fn of(rows: Tensor<2>, device: &Device) -> Self {
+        let shape = rows.dims();
+        Self { weight: Param::from_data(TensorData::new(to_vec(rows), shape), device) }
+    }
+
+    /// W.
+    pub(crate) fn weight(&self) -> Tensor<2> {
+        self.weight.val()
+    }
+
     /// `x [n, in]` → `[n, out]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         x.matmul(self.weight.val().transpose())
@@ -56,6 +88,26 @@ impl Matrix {
         let weight = self.weight.val();
         let numbers = Tensor::<1, Int>::from_data(TensorData::new(numbers, shape), &weight.device());
         weight.select(0, numbers)
+    }
+}
+
+/// Layer normalisation of each row, with gain and bias.
+#[derive(Module, Debug)]
+pub struct Norm {
+    gain: Param<Tensor<1>>,
+    bias: Param<Tensor<1>>,
+}
+
+impl Norm {
+    /// A new block that changes neither scale nor place.
+    pub(crate) fn new(width: usize, device: &Device) -> Self {
+        let row = |value: f32| Param::from_data(TensorData::new(vec![value; width], [width]), device);
+        Self { gain: row(1.0), bias: row(0.0) }
+    }
+
+    /// `x [n, width]`, each row with mean 0 and variance 1, scaled and moved.
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        normalise(x, self.gain.val(), self.bias.val(), 1e-12)
     }
 }
 
@@ -89,12 +141,17 @@ impl Lstm {
 
 /// Dropout whose mask is a function of the seed alone, so that training can be taken up again exactly.
 pub fn dropout(x: Tensor<2>, rate: f64, seed: Option<u64>) -> Tensor<2> {
+    dropout_from(0, x, rate, seed)
+}
+
+/// The same for rows of which the first has the number `first`.
+pub(crate) fn dropout_from(first: usize, x: Tensor<2>, rate: f64, seed: Option<u64>) -> Tensor<2> {
     let Some(seed) = seed.filter(|_| rate > 0.0) else { return x };
     let [rows, columns] = x.dims();
     let dropout = Dropout { rate: rate as f32, seed };
     let mut factors = vec![0.0f32; rows * columns];
     for (number, row) in factors.chunks_exact_mut(columns.max(1)).enumerate() {
-        dropout.factors(number as u64, row);
+        dropout.factors((first + number) as u64, row);
     }
     let factors = Tensor::from_data(TensorData::new(factors, [rows, columns]), &x.device());
     x * factors

@@ -146,7 +146,7 @@ pub(crate) fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor
 }
 
 /// Layer normalisation of each row.
-pub(super) fn normalise(x: Tensor<2>, gain: Tensor<1>, bias: Tensor<1>, epsilon: f32) -> Tensor<2> {
+pub(crate) fn normalise(x: Tensor<2>, gain: Tensor<1>, bias: Tensor<1>, epsilon: f32) -> Tensor<2> {
     let (variance, mean) = x.clone().var_mean_bias(1);
     let scaled = (x - mean) / (variance + f64::from(epsilon)).sqrt();
     scaled * gain.unsqueeze() + bias.unsqueeze()

@@ -21,7 +21,7 @@ use cladist_kernels::layer::{Dropouts, Panels};
 pub use config::{EncoderConfig, Family};
 pub use encoded::{Encoded, LayerSet};
 pub use layer::Layer;
-pub(crate) use layer::linear;
+pub(crate) use layer::{linear, normalise};
 pub use packing::Packing;
 pub use scratch::Scratch;
 pub use weights::LoadReport;
@@ -244,7 +244,7 @@ impl Encoder {
         if let Some(types) = types {
             x = x + types.val().slice([0..1, 0..self.config.hidden_size]);
         }
-        let x = layer::normalise(x, norm_gain.val(), norm_bias.val(), self.config.epsilon);
+        let x = normalise(x, norm_gain.val(), norm_bias.val(), self.config.epsilon);
         layer::drop(x, dropout)
     }
 }
