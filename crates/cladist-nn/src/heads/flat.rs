@@ -8,19 +8,20 @@
 use std::ops::RangeInclusive;
 
 use burn::module::Module;
-use burn::tensor::{Tensor, activation};
+use burn::tensor::Tensor;
 use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, rows, setting,
+    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, objective,
+    probabilities, rows, setting,
 };
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
-use crate::losses::{bce_with_logits, cross_entropy};
+use crate::losses::Loss;
 
 /// One line of help.
 pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";
@@ -46,11 +47,13 @@ pub struct FlatConfig {
     pub pool: Pool,
     /// Dropout on the document vector.
     pub dropout: f64,
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    pub loss: Loss,
 }
 
 impl Default for FlatConfig {
     fn default() -> Self {
-        Self { pool: Pool::default(), dropout: 0.1 }
+        Self { pool: Pool::default(), dropout: 0.1, loss: Loss::default() }
     }
 }
 
@@ -67,6 +70,8 @@ pub struct Flat {
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
+    loss: Loss,
+    #[module(skip)]
     task: Task,
     #[module(skip)]
     label_smoothing: f64,
@@ -80,7 +85,7 @@ impl HeadConfig for FlatConfig {
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Flat> {
-        let Self { pool, dropout } = *self;
+        let Self { pool, dropout, loss } = *self;
         if !(0.0..1.0).contains(&dropout) {
             return Err(setting("flat.dropout", "at least 0 and below 1", dropout));
         }
@@ -92,6 +97,7 @@ impl HeadConfig for FlatConfig {
             pool,
             layer: context.n_layers,
             dropout,
+            loss,
             task: context.task,
             label_smoothing: context.label_smoothing,
         })
@@ -113,14 +119,7 @@ impl Flat {
 impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let logits = self.logits(input, moment.seed);
-        let gold = columns(gold);
-        match self.task {
-            Task::MultiLabel => Objective::of("bce", bce_with_logits(logits, &gold, self.label_smoothing)),
-            Task::MultiClass => {
-                let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
-                Objective::of("cross-entropy", cross_entropy(logits, &gold, self.label_smoothing))
-            }
-        }
+        objective(self.task, self.loss, logits, &columns(gold), self.label_smoothing)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -132,11 +131,6 @@ impl Head for Flat {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        let logits = self.logits(input, None);
-        let probabilities = match self.task {
-            Task::MultiLabel => activation::sigmoid(logits),
-            Task::MultiClass => activation::softmax(logits, 1),
-        };
-        rows(probabilities, &self.labels, top_k)
+        rows(probabilities(self.task, self.logits(input, None)), &self.labels, top_k)
     }
 }
