@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod blocks;
+pub mod descriptions;
 pub mod device;
 pub mod encoder;
 pub mod error;

@@ -1,8 +1,53 @@
 //! Losses as plain functions of logits.
 
-use burn::tensor::{Int, Tensor, TensorData, activation};
+mod f_measure;
+mod focal;
+
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use serde::{Deserialize, Serialize};
+
+pub use f_measure::f_measure;
+pub use focal::{asymmetric, focal};
 
 use crate::fused::{self, is_cpu};
+
+/// What is minimised when a document can have any number of labels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// Binary cross-entropy, every label for itself.
+    #[default]
+    Bce,
+    /// 1 − ½(F⁺ + F⁻), what is measured in the end, made smooth.
+    FMeasure,
+    /// The sum of both: the second has next to no gradient where probabilities are near 0 or 1.
+    BceAndF,
+    /// Binary cross-entropy in which what is already right counts little.
+    Focal,
+    /// The same for labels that a document does not have, forgiving those below 0.05.
+    Asymmetric,
+}
+
+impl Loss {
+    /// The terms, by name, whose sum is the loss.
+    #[must_use]
+    pub fn terms(
+        self,
+        logits: Tensor<2>,
+        gold: &[Vec<u32>],
+        smoothing: f64,
+    ) -> Vec<(&'static str, Tensor<1>)> {
+        let bce = |logits| ("bce", bce_with_logits(logits, gold, smoothing));
+        let f = |logits| ("f-measure", f_measure(logits, gold, smoothing));
+        match self {
+            Self::Bce => vec![bce(logits)],
+            Self::FMeasure => vec![f(logits)],
+            Self::BceAndF => vec![bce(logits.clone()), f(logits)],
+            Self::Focal => vec![("focal", focal(logits, gold, smoothing))],
+            Self::Asymmetric => vec![("asymmetric", asymmetric(logits, gold, smoothing))],
+        }
+    }
+}
 
 /// Mean over documents and labels of softplus(z) − y·z, the binary cross-entropy of σ(z). `gold[i]` lists the
 /// columns of document i that are 1; label smoothing ε moves targets to y·(1 − ε) + ε/2.
@@ -13,17 +58,24 @@ pub fn bce_with_logits(logits: Tensor<2>, gold: &[Vec<u32>], smoothing: f64) -> 
     if smoothing == 0.0 && is_cpu(&logits.device()) {
         return fused::bce(logits, gold.to_vec());
     }
-    let [documents, labels] = logits.dims();
+    let targets = targets(logits.dims(), gold, smoothing, &logits.device());
+    (softplus(logits.clone()) - targets * logits).mean()
+}
+
+/// y·(1 − ε) + ε/2 in every cell.
+fn targets([documents, labels]: [usize; 2], gold: &[Vec<u32>], smoothing: f64, device: &Device) -> Tensor<2> {
     let mut cells = vec![(smoothing / 2.0) as f32; documents * labels];
     for (document, gold) in gold.iter().enumerate() {
         for &label in gold {
             cells[document * labels + label as usize] += (1.0 - smoothing) as f32;
         }
     }
-    let targets: Tensor<2> = Tensor::from_data(TensorData::new(cells, [documents, labels]), &logits.device());
-    // softplus(z) = max(z, 0) + ln(1 + e^(−|z|))
-    let softplus = activation::relu(logits.clone()) + logits.clone().abs().neg().exp().log1p();
-    (softplus - targets * logits).mean()
+    Tensor::from_data(TensorData::new(cells, [documents, labels]), device)
+}
+
+/// ln(1 + e^z) = max(z, 0) + ln(1 + e^(−|z|)), which is −ln(1 − σ(z)).
+fn softplus(z: Tensor<2>) -> Tensor<2> {
+    activation::relu(z.clone()) + z.abs().neg().exp().log1p()
 }
 
 /// Mean over documents of −ln of the gold label in softmax(z); label smoothing ε gives every label ε/labels.

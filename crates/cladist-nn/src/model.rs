@@ -10,9 +10,10 @@ use cladist_core::classifier::LabelSequence;
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
 
+use crate::descriptions::{self, Descriptions};
 use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
 use crate::error::{Error, Result};
-use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, HeadInput, Moment, Task};
+use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, HeadInput, LabelStates, Moment, Task};
 use crate::parameters;
 use crate::source::EncoderSource;
 use crate::tokens::{Pool, Sequence, TokenBatch, Tokenizer, TokensConfig, sorted_by_tokens};
@@ -49,6 +50,11 @@ pub struct Network {
 pub struct NeuralModel {
     pub(crate) network: Network,
     pub(crate) packed: Option<PackedWeights>,
+    /// What labels say of themselves, if the head reads it.
+    pub(crate) descriptions: Option<Descriptions>,
+    /// Their vectors, made once for all batches. They are not saved: the encoder and the taxonomy are, so that a label
+    /// described anew, or a new one, is read as it is.
+    labels: Option<LabelStates>,
     pub(crate) layers: LayerSet,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) taxonomy: Taxonomy,
@@ -74,19 +80,24 @@ impl NeuralModel {
         device: &Device,
     ) -> Result<(Self, LoadReport)> {
         design.tokens.validate()?;
-        let texts = || documents.iter().map(|document| document.text.as_str()).collect::<Vec<_>>();
+        let described = design.head.describes().map(|config| descriptions::texts(&taxonomy, config.path));
+        let texts = || {
+            let texts = documents.iter().map(|document| document.text.as_str());
+            texts.chain(described.iter().flatten().map(String::as_str)).collect::<Vec<_>>()
+        };
         let (tokenizer, encoder, report) = source.open(texts, design.head.pooled(), seed, device)?;
-        let model = Self::assemble(design, tokenizer, encoder, taxonomy, counts, seed, device)?;
+        let model = Self::assemble(design, tokenizer, encoder, taxonomy, counts, Some(seed), device)?;
         Ok((model, report))
     }
 
+    /// Puts the parts together; without a seed, the head's parameters will be read from a file.
     fn assemble(
         design: Design,
         tokenizer: Tokenizer,
         encoder: Encoder,
         taxonomy: Taxonomy,
         counts: &LabelCounts,
-        seed: u64,
+        seed: Option<u64>,
         device: &Device,
     ) -> Result<Self> {
         let config = encoder.config();
@@ -106,6 +117,16 @@ impl NeuralModel {
             );
             return Err(Error::Tokenizer { problem });
         }
+        let mut descriptions = None;
+        let mut start = None;
+        if let Some(config) = design.head.describes() {
+            let read = Descriptions::new(&config, &taxonomy, &tokenizer, &encoder)?;
+            if config.at_start_only {
+                start = seed.map(|_| read.read(&encoder, None));
+            } else {
+                descriptions = Some(read);
+            }
+        }
         let context = HeadContext {
             taxonomy: &taxonomy,
             label_counts: counts,
@@ -113,12 +134,22 @@ impl NeuralModel {
             n_layers: encoder.n_layers(),
             task: design.task,
             label_smoothing: design.label_smoothing,
+            labels: start.as_ref(),
             device,
-            seed: crate::encoder::place(seed, 1 << 40),
+            seed: crate::encoder::place(seed.unwrap_or(0), 1 << 40),
         };
         let head = design.head.build(&context)?;
         let layers = head.layers(None);
-        Ok(Self { network: Network { encoder, head }, packed: None, layers, tokenizer, taxonomy, design })
+        Ok(Self {
+            network: Network { encoder, head },
+            packed: None,
+            descriptions,
+            labels: None,
+            layers,
+            tokenizer,
+            taxonomy,
+            design,
+        })
     }
 
     /// Writes its files into a bundle: an encoder folder as Hugging Face's tools have it, and the head.
@@ -142,7 +173,7 @@ impl NeuralModel {
     ) -> Result<Self> {
         let tokenizer = Tokenizer::from_folder(folder)?;
         let (encoder, _) = Encoder::load(folder, design.head.pooled(), 0, device)?;
-        let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, counts, 0, device)?;
+        let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, counts, None, device)?;
         let path = folder.join(HEAD);
         let values = parameters::read(&path)?;
         model.network.head = parameters::replace(model.network.head, values)
@@ -150,11 +181,32 @@ impl NeuralModel {
         Ok(model.ready())
     }
 
-    /// Packs the weights for scoring.
+    /// Ready for scoring.
     #[must_use]
     pub(crate) fn ready(mut self) -> Self {
-        self.packed = self.network.encoder.pack();
+        self.prepare();
         self
+    }
+
+    /// Packs the weights and reads the labels, for all batches until the weights change.
+    pub(crate) fn prepare(&mut self) {
+        self.packed = self.network.encoder.pack();
+        self.labels = None;
+        self.labels = self.label_states();
+    }
+
+    fn label_states(&self) -> Option<LabelStates> {
+        let vectors = |descriptions: &Descriptions| LabelStates {
+            vectors: descriptions.read(&self.network.encoder, self.packed.as_ref()),
+            labels: None,
+        };
+        self.labels.clone().or_else(|| self.descriptions.as_ref().map(vectors))
+    }
+
+    /// Vectors of labels by a copy of the network, as constants.
+    pub(crate) fn label_states_of(&self, network: &Network) -> Option<LabelStates> {
+        let descriptions = self.descriptions.as_ref()?;
+        Some(LabelStates { vectors: descriptions.read(&network.encoder, None).detach(), labels: None })
     }
 
     /// The number of parameters.
@@ -202,6 +254,45 @@ impl NeuralModel {
         Ok(Judged { rows, loss })
     }
 
+    /// How much each of these labels looks at each token of a document, with the token's bytes in the text; `None` if
+    /// the head does not look at tokens label by label. The windows of a long document count alike. Marks at the ends
+    /// of a window are left out, so the weights of a label come to less than 1.
+    pub fn attention(
+        &self,
+        document: &Document,
+        labels: &[LabelId],
+    ) -> Result<Option<Vec<Vec<((u32, u32), f32)>>>> {
+        let tokens = self.tokenize(std::slice::from_ref(document))?;
+        let windows = numbered(&tokens);
+        let mut looks = !labels.is_empty();
+        let mut of_windows: Vec<Vec<f32>> = vec![Vec::new(); windows.len()];
+        self.each_batch(&windows, &self.layers, &Request::default(), |batch, input| {
+            match self.network.head.attention(input, labels).filter(|_| !labels.is_empty()) {
+                Some(weights) => {
+                    let row = labels.len() * input.documents.packing().longest();
+                    let weights = parameters::to_vec(weights);
+                    for (&n, weights) in batch.iter().zip(weights.chunks_exact(row)) {
+                        of_windows[n] = weights.to_vec();
+                    }
+                }
+                None => looks = false,
+            }
+        })?;
+        let share = 1.0 / windows.len().max(1) as f32;
+        let of_label = |label: usize| {
+            let tokens = windows.iter().zip(&of_windows).flat_map(|((_, window), weights)| {
+                let longest = weights.len() / labels.len();
+                window
+                    .spans
+                    .iter()
+                    .copied()
+                    .zip(weights[label * longest..].iter().map(|weight| weight * share))
+            });
+            tokens.filter(|((start, end), _)| start < end).collect()
+        };
+        Ok(looks.then(|| (0..labels.len()).map(of_label).collect()))
+    }
+
     /// Runs the encoder on windows of similar length at a time; `work` gets the numbers of the windows and their states.
     fn each_batch(
         &self,
@@ -211,12 +302,13 @@ impl NeuralModel {
         mut work: impl FnMut(&[usize], &HeadInput<'_>),
     ) -> cladist_core::Result<()> {
         let lengths: Vec<usize> = windows.iter().map(|(_, sequence)| sequence.len()).collect();
+        let labels = self.label_states();
         for batch in sorted_by_tokens(&lengths, BUDGET) {
             request.job.cancel.check()?;
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
             let mode = Mode::Inference(self.packed.as_ref());
             let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), layers, mode);
-            work(&batch, &HeadInput { documents: &encoded });
+            work(&batch, &HeadInput { documents: &encoded, labels: labels.as_ref() });
             let firsts = batch.iter().filter(|&&n| n == 0 || windows[n - 1].0 != windows[n].0);
             request.job.progress.advance(firsts.count() as u64);
         }

@@ -6,18 +6,18 @@ impl Taxonomy {
     /// The label, then a parent of it, up to a label under the root: one of the shortest ways, always the same.
     ///
     /// Its length is [`Taxonomy::level`].
+    pub fn way_up(&self, label: LabelId) -> impl Iterator<Item = LabelId> + '_ {
+        std::iter::successors(Some(label), |&current| {
+            // A label of level n > 1 has a parent of level n − 1.
+            let above = |parent: &LabelId| self.level(*parent) + 1 == self.level(current);
+            self.parents(current).iter().copied().find(above)
+        })
+    }
+
+    /// All of [`Taxonomy::way_up`].
     #[must_use]
     pub fn path_to_root(&self, label: LabelId) -> Vec<LabelId> {
-        let mut path = vec![label];
-        let mut current = label;
-        // A label of level n > 1 has a parent of level n − 1.
-        while let Some(&parent) =
-            self.parents(current).iter().find(|&&parent| self.level(parent) + 1 == self.level(current))
-        {
-            path.push(parent);
-            current = parent;
-        }
-        path
+        self.way_up(label).collect()
     }
 }
 

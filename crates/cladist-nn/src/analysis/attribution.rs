@@ -8,11 +8,11 @@ use std::ops::Range;
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 use cladist_core::explain::words;
-use cladist_core::{LabelId, Request};
+use cladist_core::{Document, LabelId, Request};
 
 use crate::encoder::{LayerSet, Mode};
 use crate::error::{Error, Result};
-use crate::heads::HeadInput;
+use crate::heads::{HeadInput, LabelStates};
 use crate::model::{Network, NeuralModel};
 use crate::tokens::{Sequence, TokenBatch};
 
@@ -37,6 +37,7 @@ impl NeuralModel {
         let each: Vec<Vec<Sequence>> = windows.iter().map(|window| vec![window.clone()]).collect();
         let rows = self.run(&each, None, &Request::default())?.rows;
         let network = self.network.clone().train();
+        let states = self.label_states_of(&network);
         labels
             .iter()
             .map(|&label| {
@@ -46,16 +47,24 @@ impl NeuralModel {
                 let best = (0..windows.len())
                     .fold(0, |best, n| if score(&rows[n]) > score(&rows[best]) { n } else { best });
                 let Some(window) = windows.get(best) else { return Ok(Vec::new()) };
-                let parts = self.token_parts(&network, window, label, how)?;
-                Ok(by_word(text, window, &parts))
+                let parts = self.token_parts(&network, states.as_ref(), window, label, how)?;
+                let tokens = window.spans.iter().copied().zip(parts);
+                Ok(by_word(text, tokens))
             })
             .collect()
+    }
+
+    /// How much each of the labels looks at each word; `None` if the head does not look at words label by label.
+    pub fn attend(&self, text: &str, labels: &[LabelId]) -> Result<Option<Vec<Parts>>> {
+        let found = self.attention(&Document::from_text("", text), labels)?;
+        Ok(found.map(|found| found.into_iter().map(|tokens| by_word(text, tokens.into_iter())).collect()))
     }
 
     /// What each token adds.
     fn token_parts(
         &self,
         network: &Network,
+        states: Option<&LabelStates>,
         window: &Sequence,
         label: LabelId,
         how: Gradients,
@@ -89,7 +98,8 @@ impl NeuralModel {
             x.require_grad()
         };
         let encoded = network.encoder.encode_probed(&batch, &keep, Mode::Inference(None), &probe);
-        let Some((logits, of)) = network.head.logits(&HeadInput::new(&encoded)) else {
+        let Some((logits, of)) = network.head.logits(&HeadInput { documents: &encoded, labels: states })
+        else {
             return Err(Error::Head {
                 problem: format!("the head `{}` has no logits to take gradients of", self.design.head.name()),
                 hint: "use `--method leave-one-out`, which works with any model",
@@ -132,9 +142,9 @@ impl NeuralModel {
 }
 
 /// Adds the parts of tokens up to those of the words they overlap with.
-pub(crate) fn by_word(text: &str, window: &Sequence, parts: &[f32]) -> Parts {
+fn by_word(text: &str, tokens: impl Iterator<Item = ((u32, u32), f32)>) -> Parts {
     let mut words: Parts = words(text).into_iter().map(|word| (word, 0.0)).collect();
-    for (&(start, end), part) in window.spans.iter().zip(parts) {
+    for ((start, end), part) in tokens {
         let (start, end) = (start as usize, end as usize);
         // Words are in order and apart.
         let first = words.partition_point(|(word, _)| word.end <= start);
@@ -166,7 +176,7 @@ mod tests {
         let label = toy.taxonomy.get("fund").unwrap();
         let window = &model.tokenizer.encode(&[document()], &model.design.tokens).unwrap()[0][0];
         let network = model.network.clone().train();
-        let parts = model.token_parts(&network, window, label, Gradients::Integrated(64)).unwrap();
+        let parts = model.token_parts(&network, None, window, label, Gradients::Integrated(64)).unwrap();
         let logit = |window: &Sequence| {
             let layers = network.head.layers(None);
             let encoded = network.encoder.encode(&TokenBatch::new(&[window]), &layers, Mode::Inference(None));
@@ -185,9 +195,9 @@ mod tests {
     #[test]
     fn words_get_the_parts_of_their_pieces_whatever_the_script() {
         let text = document();
-        let spans = vec![(0, 0), (0, 3), (3, 7), (7, 8), (9, 13), (13, 14), (14, 18), (0, 0)];
-        let window = Sequence { ids: vec![0; spans.len()], spans };
-        let parts = by_word(text, &window, &[9.0, 1.0, 2.0, 50.0, 4.0, 50.0, 8.0, 9.0]);
+        let spans = [(0, 0), (0, 3), (3, 7), (7, 8), (9, 13), (13, 14), (14, 18), (0, 0)];
+        let parts = [9.0, 1.0, 2.0, 50.0, 4.0, 50.0, 8.0, 9.0];
+        let parts = by_word(text, spans.into_iter().zip(parts));
         let found: Vec<(&str, f32)> = parts.iter().map(|(word, part)| (&text[word.clone()], *part)).collect();
         assert_eq!(found[..3], [("Größe", 3.0), ("gold", 4.0), ("bars", 8.0)]);
         assert_eq!(

@@ -1,5 +1,6 @@
 //! Blocks that several heads use.
 
+mod convolution;
 mod recurrent;
 
 use burn::module::{Module, Param};
@@ -8,11 +9,12 @@ use cladist_core::text::tfidf::SparseRow;
 use cladist_kernels::dropout::Dropout;
 use rand_chacha::ChaCha8Rng;
 
+pub use convolution::Convolution;
 pub use recurrent::{Bidirectional, Cell, Ends, Recurrence};
 
 use crate::encoder::{linear, normalise};
 use crate::parameters::to_vec;
-use crate::random::xavier;
+use crate::random::{normal, xavier};
 
 /// `x·Wᵀ + b` with `W [out, in]`.
 #[derive(Module, Debug)]
@@ -31,6 +33,21 @@ impl Linear {
         }
     }
 
+    /// A new block: W by a normal distribution around 0, b = 0.
+    pub(crate) fn normal(
+        inputs: usize,
+        outputs: usize,
+        deviation: f32,
+        random: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Self {
+        let weight: Vec<f32> = (0..outputs * inputs).map(|_| normal(random) * deviation).collect();
+        Self {
+            weight: Param::from_data(TensorData::new(weight, [outputs, inputs]), device),
+            bias: Param::from_data(TensorData::new(vec![0.0f32; outputs], [outputs]), device),
+        }
+    }
+
     /// `x [n, in]` → `[n, out]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val(), self.bias.val())
@@ -42,6 +59,11 @@ impl Linear {
         let [_, width] = weight.dims();
         let row = |values: &[f32]| (0..).zip(values.iter().copied()).collect();
         to_vec(weight).chunks_exact(width.max(1)).map(row).collect()
+    }
+
+    /// W and b side by side: `[out, in + 1]`.
+    pub(crate) fn rows(&self) -> Tensor<2> {
+        Tensor::cat(vec![self.weight.val(), self.bias.val().unsqueeze_dim(1)], 1)
     }
 }
 
@@ -56,6 +78,17 @@ impl Matrix {
     pub(crate) fn new(inputs: usize, outputs: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
         let weight = TensorData::new(xavier(outputs, inputs, random), [outputs, inputs]);
         Self { weight: Param::from_data(weight, device) }
+    }
+
+    /// A matrix of given rows.
+    pub(crate) fn of(rows: Tensor<2>, device: &Device) -> Self {
+        let shape = rows.dims();
+        Self { weight: Param::from_data(TensorData::new(to_vec(rows), shape), device) }
+    }
+
+    /// W.
+    pub(crate) fn weight(&self) -> Tensor<2> {
+        self.weight.val()
     }
 
     /// `x [n, in]` → `[n, out]`.
@@ -82,7 +115,7 @@ pub struct LayerNorm {
 
 impl LayerNorm {
     /// Added to the variance.
-    const EPSILON: f32 = 1e-5;
+    const EPSILON: f32 = 1e-12;
 
     /// A new block: gain 1, bias 0.
     pub(crate) fn new(width: usize, device: &Device) -> Self {
@@ -98,12 +131,17 @@ impl LayerNorm {
 
 /// Dropout whose mask is a function of the seed alone, so that training can be taken up again exactly.
 pub fn dropout(x: Tensor<2>, rate: f64, seed: Option<u64>) -> Tensor<2> {
+    dropout_from(0, x, rate, seed)
+}
+
+/// The same for rows of which the first has the number `first`.
+pub(crate) fn dropout_from(first: usize, x: Tensor<2>, rate: f64, seed: Option<u64>) -> Tensor<2> {
     let Some(seed) = seed.filter(|_| rate > 0.0) else { return x };
     let [rows, columns] = x.dims();
     let dropout = Dropout { rate: rate as f32, seed };
     let mut factors = vec![0.0f32; rows * columns];
     for (number, row) in factors.chunks_exact_mut(columns.max(1)).enumerate() {
-        dropout.factors(number as u64, row);
+        dropout.factors((first + number) as u64, row);
     }
     let factors = Tensor::from_data(TensorData::new(factors, [rows, columns]), &x.device());
     x * factors

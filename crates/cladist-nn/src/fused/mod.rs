@@ -7,6 +7,7 @@ mod bce;
 mod embedding;
 mod layer;
 mod recurrent;
+mod rows;
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,7 @@ pub(crate) use bce::bce;
 pub(crate) use embedding::{EmbeddingParameters, embed};
 pub(crate) use layer::{LayerParameters, encoder_layer};
 pub(crate) use recurrent::recurrent;
+pub(crate) use rows::by_rows;
 
 /// Whether tensors of this device can go through the fused operations.
 pub(crate) fn is_cpu(device: &Device) -> bool {

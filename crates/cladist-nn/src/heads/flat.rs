@@ -15,10 +15,14 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, rows, setting};
+use super::{
+    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, objective,
+    probabilities, rows, setting,
+};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
+use crate::losses::Loss;
 
 /// One line of help.
 pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";
@@ -44,11 +48,13 @@ pub struct FlatConfig {
     pub pool: Pool,
     /// Dropout on the document vector.
     pub dropout: f64,
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    pub loss: Loss,
 }
 
 impl Default for FlatConfig {
     fn default() -> Self {
-        Self { pool: Pool::default(), dropout: 0.1 }
+        Self { pool: Pool::default(), dropout: 0.1, loss: Loss::default() }
     }
 }
 
@@ -65,6 +71,8 @@ pub struct Flat {
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
+    loss: Loss,
+    #[module(skip)]
     task: Task,
     #[module(skip)]
     label_smoothing: f64,
@@ -78,7 +86,7 @@ impl HeadConfig for FlatConfig {
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Flat> {
-        let Self { pool, dropout } = *self;
+        let Self { pool, dropout, loss } = *self;
         if !(0.0..1.0).contains(&dropout) {
             return Err(setting("flat.dropout", "at least 0 and below 1", dropout));
         }
@@ -96,6 +104,7 @@ impl HeadConfig for FlatConfig {
             pool,
             layer: context.n_layers,
             dropout,
+            loss,
             task: context.task,
             label_smoothing: context.label_smoothing,
         })
@@ -116,7 +125,8 @@ impl Flat {
 
 impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.task.objective(self.compute(input, moment.seed), gold, self.label_smoothing)
+        let logits = self.compute(input, moment.seed);
+        objective(self.task, self.loss, logits, &columns(gold), self.label_smoothing)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -132,7 +142,7 @@ impl Head for Flat {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(self.task.probabilities(self.compute(input, None)), &self.labels, top_k)
+        rows(probabilities(self.task, self.compute(input, None)), &self.labels, top_k)
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

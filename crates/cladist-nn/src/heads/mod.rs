@@ -4,6 +4,8 @@
 
 pub mod enc_dec;
 pub mod flat;
+pub mod label_attention;
+pub mod label_pooling;
 pub mod label_sequence;
 pub mod layer_guided;
 pub mod sgm;
@@ -20,9 +22,11 @@ use cladist_core::{LabelCounts, LabelId, LabelSet, Taxonomy};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::descriptions::DescriptionConfig;
 use crate::encoder::{Encoded, LayerSet};
 use crate::error::{Error, Result};
-use crate::losses::{bce_with_logits, cross_entropy};
+use crate::losses::{Loss, cross_entropy};
+use label_pooling::{caml, laat, lwan};
 
 /// What is to be predicted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,28 +37,6 @@ pub enum Task {
     MultiLabel,
     /// Exactly one label per document: a softmax over all.
     MultiClass,
-}
-
-impl Task {
-    /// The usual loss of logits `[documents, labels]`.
-    pub(crate) fn objective(self, logits: Tensor<2>, gold: &[LabelSet], label_smoothing: f64) -> Objective {
-        let gold = columns(gold);
-        match self {
-            Self::MultiLabel => Objective::of("bce", bce_with_logits(logits, &gold, label_smoothing)),
-            Self::MultiClass => {
-                let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
-                Objective::of("cross-entropy", cross_entropy(logits, &gold, label_smoothing))
-            }
-        }
-    }
-
-    /// Probabilities of logits.
-    pub(crate) fn probabilities(self, logits: Tensor<2>) -> Tensor<2> {
-        match self {
-            Self::MultiLabel => activation::sigmoid(logits),
-            Self::MultiClass => activation::softmax(logits, 1),
-        }
-    }
 }
 
 /// What a head is built from.
@@ -72,6 +54,8 @@ pub struct HeadContext<'a> {
     pub task: Task,
     /// Share of the target given to all labels alike.
     pub label_smoothing: f64,
+    /// Vectors of label descriptions, for a new head that starts from them.
+    pub labels: Option<&'a Tensor<2>>,
     /// Where parameters live.
     pub device: &'a Device,
     /// Seed of new parameters.
@@ -88,6 +72,10 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     fn learns_ancestors(&self) -> bool {
         false
     }
+    /// How descriptions of labels are to be read; `None` if the head needs none.
+    fn describes(&self) -> Option<DescriptionConfig> {
+        None
+    }
     /// A head with new parameters.
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;
 }
@@ -97,13 +85,35 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
 pub struct HeadInput<'a> {
     /// The documents.
     pub documents: &'a Encoded,
+    /// The labels, if the head reads their descriptions.
+    pub labels: Option<&'a LabelStates>,
+}
+
+/// Vectors of label descriptions.
+#[derive(Debug, Clone)]
+pub struct LabelStates {
+    /// `[labels, hidden]`
+    pub vectors: Tensor<2>,
+    /// Which labels they are, ascending; all if `None`.
+    pub labels: Option<Vec<u32>>,
+}
+
+/// The labels whose descriptions a training step encodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LabelBatch {
+    /// All, and the encoder learns from them.
+    All,
+    /// These, ascending, and the encoder learns from them; other labels do not count in the step.
+    Of(Vec<u32>),
+    /// All, as the encoder had them when the number of updates was last a multiple of this; it does not learn from them.
+    Every(u64),
 }
 
 impl<'a> HeadInput<'a> {
     /// Documents alone.
     #[must_use]
     pub fn new(documents: &'a Encoded) -> Self {
-        Self { documents }
+        Self { documents, labels: None }
     }
 }
 
@@ -192,6 +202,17 @@ pub trait Head: Module {
         None
     }
 
+    /// The labels to encode for a training step, if the head reads descriptions.
+    fn label_batch(&self, _gold: &[LabelSet], _moment: &Moment) -> Option<LabelBatch> {
+        None
+    }
+
+    /// How much each of these labels looks at each token, `[documents, labels, longest]`, if the head looks at tokens
+    /// label by label. Padding has 0.
+    fn attention(&self, _input: &HeadInput<'_>, _labels: &[LabelId]) -> Option<Tensor<3>> {
+        None
+    }
+
     /// The group of a parameter by its name inside the head.
     fn group(&self, _parameter: &str) -> Group {
         Group::Output
@@ -216,6 +237,32 @@ pub(crate) fn rows(
         row
     };
     values.chunks_exact(labels.len().max(1)).map(row).collect()
+}
+
+/// The objective of one output per label: the loss of the setting, or cross-entropy where labels exclude each other.
+pub(crate) fn objective(
+    task: Task,
+    loss: Loss,
+    logits: Tensor<2>,
+    gold: &[Vec<u32>],
+    label_smoothing: f64,
+) -> Objective {
+    match task {
+        Task::MultiLabel => (loss.terms(logits, gold, label_smoothing).into_iter())
+            .fold(Objective::default(), |objective, (name, value)| objective.with(name, 1.0, value)),
+        Task::MultiClass => {
+            let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
+            Objective::of("cross-entropy", cross_entropy(logits, &gold, label_smoothing))
+        }
+    }
+}
+
+/// Probabilities from one output per label.
+pub(crate) fn probabilities(task: Task, logits: Tensor<2>) -> Tensor<2> {
+    match task {
+        Task::MultiLabel => activation::sigmoid(logits),
+        Task::MultiClass => activation::softmax(logits, 1),
+    }
 }
 
 /// Columns of gold labels.
@@ -275,6 +322,12 @@ macro_rules! heads {
                 match self { $(Self::$variant(config) => config.learns_ancestors(),)+ }
             }
 
+            /// See [`HeadConfig::describes`].
+            #[must_use]
+            pub fn describes(&self) -> Option<DescriptionConfig> {
+                match self { $(Self::$variant(config) => config.describes(),)+ }
+            }
+
             /// See [`HeadConfig::build`].
             pub fn build(&self, context: &HeadContext<'_>) -> Result<AnyHead> {
                 match self { $(Self::$variant(config) => Ok(AnyHead::$variant(config.build(context)?)),)+ }
@@ -318,6 +371,18 @@ macro_rules! heads {
                 match self { $(Self::$variant(head) => head.label_vectors(),)+ }
             }
 
+            /// See [`Head::label_batch`].
+            #[must_use]
+            pub fn label_batch(&self, gold: &[LabelSet], moment: &Moment) -> Option<LabelBatch> {
+                match self { $(Self::$variant(head) => head.label_batch(gold, moment),)+ }
+            }
+
+            /// See [`Head::attention`].
+            #[must_use]
+            pub fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
+                match self { $(Self::$variant(head) => head.attention(input, labels),)+ }
+            }
+
             /// See [`Head::group`].
             #[must_use]
             pub fn group(&self, parameter: &str) -> Group {
@@ -328,14 +393,22 @@ macro_rules! heads {
 }
 
 heads! {
+    /// Labels that weigh the words after a convolution.
+    Caml { "caml", caml::CamlConfig => LabelPooling };
     /// Labels one after the other, from a GRU on word vectors.
     EncDec { "enc-dec", enc_dec::EncDecConfig => LabelSequencer };
     /// One output per label on the document vector.
     Flat { "flat", flat::FlatConfig => Flat };
+    /// Labels that weigh the words through a hidden layer.
+    Laat { "laat", laat::LaatConfig => LabelPooling };
+    /// Labels that look at tokens with what their descriptions say.
+    LabelAttention { "label-attention", label_attention::LabelAttentionConfig => LabelAttention };
     /// Labels one after the other.
     LabelSequence { "label-sequence", label_sequence::LabelSequenceConfig => LabelSequencer };
     /// Levels of the taxonomy on layers of the encoder.
     LayerGuided { "layer-guided", layer_guided::LayerGuidedConfig => LayerGuided };
+    /// Labels that weigh the words.
+    Lwan { "lwan", lwan::LwanConfig => LabelPooling };
     /// Labels one after the other, from a BiLSTM on word vectors.
     Sgm { "sgm", sgm::SgmConfig => LabelSequencer };
     /// Convolutions over words.

@@ -8,6 +8,9 @@ use cladist_core::bundle::Writer;
 use cladist_core::{Classifier, Document, Request, Scores};
 
 use super::flat::{FlatConfig, Pool};
+use super::label_attention::{Encode, LabelAttentionConfig, Output};
+use super::label_pooling::caml::CamlConfig;
+use super::label_pooling::lwan::LwanConfig;
 use super::layer_guided::{LayerGuidedConfig, TieRule, Ties};
 use super::*;
 use crate::encoder::Mode;
@@ -18,6 +21,7 @@ use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design, fitting};
 use crate::train::TrainConfig;
 use crate::train::config::GroupConfig;
+use crate::train::labels::label_states;
 use crate::train::tests::Run;
 
 /// Every head as it is by default, and the flat one's other choices.
@@ -39,6 +43,27 @@ fn designs() -> Vec<(String, Design)> {
         let smooth = Design { label_smoothing: 0.1, ..flat(Pool::Cls, task) };
         designs.push((format!("flat {task:?} with smoothing"), smooth));
     }
+    let attentive = |change: fn(&mut LabelAttentionConfig), task| {
+        let mut config = LabelAttentionConfig::default();
+        change(&mut config);
+        design(AnyHeadConfig::LabelAttention(config), task)
+    };
+    let multi = Task::MultiLabel;
+    for (name, design) in [
+        ("every-n", attentive(|config| config.encode = Encode::EveryN, multi)),
+        ("sampled", attentive(|config| (config.encode, config.sample) = (Encode::Sampled, 6), multi)),
+        ("table", attentive(|config| config.encode = Encode::Table, multi)),
+        ("per-label", attentive(|config| (config.output, config.blocks) = (Output::PerLabel, 2), multi)),
+        ("bare", attentive(|config| (config.descriptions, config.feed_forward) = (false, 0), multi)),
+        ("f-measure", attentive(|config| config.loss = Loss::BceAndF, multi)),
+        ("softmax", attentive(|config| config.path = true, Task::MultiClass)),
+    ] {
+        designs.push((format!("label-attention {name}"), design));
+    }
+    let lwan = LwanConfig { descriptions: true, ..LwanConfig::default() };
+    designs.push(("lwan by descriptions".to_owned(), design(AnyHeadConfig::Lwan(lwan), multi)));
+    let caml = CamlConfig { description_weight: 0.01, ..CamlConfig::default() };
+    designs.push(("caml with descriptions".to_owned(), design(AnyHeadConfig::Caml(caml), multi)));
     designs
 }
 
@@ -54,7 +79,8 @@ fn it_learns_eight_documents_by_heart() {
             epochs: 100,
             batch_size: 4,
             learning_rate: 2e-3,
-            output: GroupConfig { learning_rate: Some(1e-2), schedule: None },
+            output: GroupConfig { learning_rate: Some(1e-2), ..GroupConfig::default() },
+            labels: GroupConfig { learning_rate: Some(2e-3), ..GroupConfig::default() },
             dropout: Some(0.0),
             checkpoint_minutes: 0.0,
             ..TrainConfig::default()
@@ -127,8 +153,10 @@ fn every_parameter_gets_a_gradient() {
         for (seed, epoch) in [(1, 0.0), (2, 1.5), (3, 40.0)] {
             let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Training { seed });
             let moment = Moment { epoch, seed: Some(seed) };
-            let objective =
-                model.network.head.objective(&HeadInput { documents: &encoded }, &toy.gold, &moment);
+            let (network, descriptions) = (&model.network, model.descriptions.as_ref());
+            let labels = label_states(network, descriptions, &toy.gold, &moment, None, &mut None);
+            let input = HeadInput { documents: &encoded, labels: labels.as_ref() };
+            let objective = model.network.head.objective(&input, &toy.gold, &moment);
             assert!(!objective.values().is_empty(), "{name}");
             sum.add(&model.network, objective.total().unwrap().backward());
         }
@@ -201,7 +229,11 @@ fn labels_have_vectors_as_wide_as_what_their_outputs_read() {
     for (name, design) in designs() {
         let toy = Toy::new(design.task);
         let model = toy.model(design, 1);
-        let vectors = model.label_vectors().unwrap();
+        let Some(vectors) = model.label_vectors() else {
+            // One output for all labels: what they say tells them apart.
+            assert!(name.starts_with("label-attention") || name == "lwan by descriptions", "{name}");
+            continue;
+        };
         assert_eq!(vectors.len(), toy.taxonomy.n_labels(), "{name}");
         let width = vectors[0].len();
         for vector in &vectors {

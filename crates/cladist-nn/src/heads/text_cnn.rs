@@ -8,17 +8,21 @@
 use std::ops::RangeInclusive;
 
 use burn::module::Module;
-use burn::tensor::{Tensor, TensorData, activation};
+use burn::tensor::{Tensor, activation};
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, rows, setting};
-use crate::blocks::{LayerNorm, Linear, dropout};
+use super::{
+    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, objective,
+    probabilities, rows, setting,
+};
+use crate::blocks::{Convolution, LayerNorm, Linear, dropout};
 use crate::encoder::{Encoded, LayerSet, Packing, place};
 use crate::error::Result;
+use crate::losses::Loss;
 
 /// One line of help.
 pub const ABOUT: &str = "convolutions over word vectors (TextCNN: two layers, or Kim's)";
@@ -62,12 +66,10 @@ const WIDEN: usize = 2;
 /// The head.
 #[derive(Module, Debug)]
 pub struct TextCnn {
-    convolutions: Vec<Linear>,
+    convolutions: Vec<Convolution>,
     hidden: Option<Linear>,
     norm: Option<LayerNorm>,
     output: Linear,
-    #[module(skip)]
-    kernels: Vec<usize>,
     #[module(skip)]
     labels: Vec<LabelId>,
     #[module(skip)]
@@ -114,7 +116,7 @@ impl HeadConfig for TextCnnConfig {
         let mut convolutions = Vec::new();
         for (n, kernel) in kernels.iter().enumerate() {
             let inputs = if two && n > 0 { maps } else { context.hidden_size };
-            convolutions.push(Linear::new(kernel * inputs, maps, &mut random, device));
+            convolutions.push(Convolution::new(inputs, maps, *kernel, &mut random, device));
         }
         let width = if two { WIDEN * maps } else { kernels.len() * maps };
         Ok(TextCnn {
@@ -122,7 +124,6 @@ impl HeadConfig for TextCnnConfig {
             hidden: two.then(|| Linear::new(maps, width, &mut random, device)),
             norm: two.then(|| LayerNorm::new(width, device)),
             output: Linear::new(width, n_labels, &mut random, device),
-            kernels,
             labels: context.taxonomy.labels().collect(),
             layer: context.n_layers,
             dropout: self.dropout,
@@ -146,66 +147,43 @@ impl TextCnn {
     }
 
     fn side_by_side(&self, documents: &Encoded) -> Tensor<2> {
-        let (words, packing) = (documents.tokens(self.layer).0, documents.packing());
-        let lengths = lengths(packing);
-        let features = self.convolutions.iter().zip(&self.kernels).map(|(convolution, &kernel)| {
-            // A convolution begins before the text and ends after it, by all its words but one.
-            let ends: Vec<usize> = lengths.iter().map(|length| length + kernel - 1).collect();
-            highest(convolve(convolution, words.clone(), kernel, kernel - 1, &ends))
+        let (words, packing) = (documents.packed(self.layer), documents.packing());
+        let features = self.convolutions.iter().map(|convolution| {
+            highest(packing.pad(activation::relu(convolution.forward(words.clone(), packing))))
         });
         Tensor::cat(features.collect(), 1)
     }
 
     fn two_layers(&self, documents: &Encoded, hidden: &Linear) -> Tensor<2> {
-        let mut x = documents.tokens(self.layer).0;
-        let mut lengths = lengths(documents.packing());
-        for (n, (convolution, &kernel)) in self.convolutions.iter().zip(&self.kernels).enumerate() {
+        let mut x = documents.packed(self.layer);
+        let mut packing = documents.packing().clone();
+        let mut places = packing.pad(x.clone());
+        for (n, convolution) in self.convolutions.iter().enumerate() {
             if n > 0 {
-                x = pairs(x);
-                lengths.iter_mut().for_each(|length| *length = length.div_ceil(2));
+                (x, packing) = pairs(places, &packing);
             }
-            x = convolve(convolution, x, kernel, kernel / 2, &lengths);
+            x = activation::relu(convolution.forward(x, &packing));
+            places = packing.pad(x);
         }
-        activation::relu(hidden.forward(highest(x)))
+        activation::relu(hidden.forward(highest(places)))
     }
 }
 
-fn lengths(packing: &Packing) -> Vec<usize> {
-    (0..packing.n_sequences()).map(|sequence| packing.length(sequence)).collect()
-}
-
-/// ReLU of a convolution with `padding` zeros on both sides of `[n, words, width]`; 0 from each text's end on.
-fn convolve(block: &Linear, x: Tensor<3>, kernel: usize, padding: usize, ends: &[usize]) -> Tensor<3> {
-    let ([n, words, width], device) = (x.dims(), x.device());
-    let side = Tensor::zeros([n, padding, width], &device);
-    let x = if padding > 0 { Tensor::cat(vec![side.clone(), x, side], 1) } else { x };
-    // A text shorter than the convolution is wide has no place but the first.
-    let places = (words + 2 * padding + 1).saturating_sub(kernel);
-    let windows: Vec<Tensor<3>> =
-        (0..kernel).map(|at| x.clone().slice([0..n, at..at + places, 0..width])).collect();
-    let windows = Tensor::cat(windows, 2).reshape([n * places, kernel * width]);
-    let y = activation::relu(block.forward(windows));
-    let [_, maps] = y.dims();
-    let cells: Vec<f32> = (ends.iter())
-        .flat_map(|&end| (0..places).map(move |place| if place < end { 1.0 } else { 0.0 }))
-        .collect();
-    let mask = Tensor::<3>::from_data(TensorData::new(cells, [n, places, 1]), &device);
-    y.reshape([n, places, maps]) * mask
-}
-
-/// The highest of each pair of neighbours.
-fn pairs(x: Tensor<3>) -> Tensor<3> {
-    let [n, places, width] = x.dims();
-    let x = if places % 2 == 0 {
-        x
-    } else {
-        Tensor::cat(vec![x.clone(), Tensor::zeros([n, 1, width], &x.device())], 1)
-    };
+/// The highest of each pair of neighbours, packed. Padding is 0, and what ReLU left is at least that.
+fn pairs(x: Tensor<3>, packing: &Packing) -> (Tensor<2>, Packing) {
+    let ([n, places, width], device) = (x.dims(), x.device());
+    let x = if places % 2 == 0 { x } else { Tensor::cat(vec![x, Tensor::zeros([n, 1, width], &device)], 1) };
     let half = places.div_ceil(2);
-    x.reshape([n, half, 2, width]).max_dim(2).reshape([n, half, width])
+    let highest = x.reshape([n * half, 2, width]).max_dim(1).reshape([n * half, width]);
+    let mut offsets = vec![0];
+    for sequence in 0..n {
+        offsets.push(offsets[sequence] + packing.length(sequence).div_ceil(2));
+    }
+    let packing = Packing::new(&offsets);
+    (highest.select(0, packing.rows(&device)), packing)
 }
 
-/// The highest over the places; what ReLU left is at least 0, and so is what was masked.
+/// The highest over the places.
 fn highest(x: Tensor<3>) -> Tensor<2> {
     let [n, _, width] = x.dims();
     x.max_dim(1).reshape([n, width])
@@ -213,7 +191,13 @@ fn highest(x: Tensor<3>) -> Tensor<2> {
 
 impl Head for TextCnn {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.task.objective(self.compute(input, moment.seed), gold, self.label_smoothing)
+        objective(
+            self.task,
+            Loss::default(),
+            self.compute(input, moment.seed),
+            &columns(gold),
+            self.label_smoothing,
+        )
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -229,7 +213,7 @@ impl Head for TextCnn {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(self.task.probabilities(self.compute(input, None)), &self.labels, top_k)
+        rows(probabilities(self.task, self.compute(input, None)), &self.labels, top_k)
     }
 }
 
@@ -238,21 +222,15 @@ mod tests {
     use burn::tensor::Device;
 
     use super::*;
-    use crate::parameters::{named, replace, to_vec};
+    use crate::parameters::to_vec;
 
     #[test]
-    fn a_convolution_is_the_sum_over_its_window() {
-        let device = Device::flex();
-        let block = Linear::new(4, 1, &mut ChaCha8Rng::seed_from_u64(1), &device);
-        let mut values = named(&block);
-        values.get_mut("weight").unwrap().1.copy_from_slice(&[1.0, 10.0, 100.0, 1000.0]);
-        values.get_mut("bias").unwrap().1.fill(0.5);
-        let block = replace(block, values).unwrap();
-        let x = Tensor::<3>::from_data([[[1.0f32, 2.0], [3.0, 4.0], [0.0, 0.0]]], &device);
-        // Kernel 2, a zero on each side, and a text of two words: three places.
-        let y = convolve(&block, x, 2, 1, &[3]);
-        assert_eq!(to_vec(y.clone()), [2100.5, 4321.5, 43.5, 0.0]);
-        assert_eq!(to_vec(pairs(y.clone())), [4321.5, 43.5]);
-        assert_eq!(to_vec(highest(y)), [4321.5]);
+    fn pairs_end_where_texts_end() {
+        let packing = Packing::new(&[0, 3, 5, 6]);
+        let rows = [[1.0f32], [4.0], [2.0], [5.0], [3.0], [7.0]];
+        let x = packing.pad(Tensor::from_floats(rows, &Device::flex()));
+        let (halves, packing) = pairs(x.clone(), &packing);
+        assert_eq!((to_vec(halves), &packing.offsets[..]), (vec![4.0, 2.0, 5.0, 7.0], &[0, 2, 3, 4][..]));
+        assert_eq!(to_vec(highest(x)), [4.0, 5.0, 7.0]);
     }
 }

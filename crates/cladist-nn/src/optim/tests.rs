@@ -102,7 +102,7 @@ fn near(actual: f64, expected: f32, what: &str) {
 fn check(file: &str, pool: Pool, task: Task) {
     let golden_file = Golden(std::fs::read(golden(file)).unwrap());
     let device = Device::flex().autodiff();
-    let head = AnyHeadConfig::Flat(FlatConfig { pool, dropout: 0.0 });
+    let head = AnyHeadConfig::Flat(FlatConfig { pool, dropout: 0.0, ..FlatConfig::default() });
     let (encoder, _) = Encoder::load(&golden("bert"), head.pooled(), 1, &device).unwrap();
     let taxonomy = Taxonomy::flat(["a", "b", "c", "d", "e", "f", "g"]);
     let context = HeadContext {
@@ -112,6 +112,7 @@ fn check(file: &str, pool: Pool, task: Task) {
         n_layers: encoder.n_layers(),
         task,
         label_smoothing: 0.0,
+        labels: None,
         device: &device,
         seed: 1,
     };
@@ -123,7 +124,7 @@ fn check(file: &str, pool: Pool, task: Task) {
     let mut network = Network { encoder, head };
     let config = TrainConfig {
         learning_rate: 1e-3,
-        output: GroupConfig { learning_rate: Some(1e-2), schedule: None },
+        output: GroupConfig { learning_rate: Some(1e-2), ..GroupConfig::default() },
         schedule: ScheduleConfig { warmup: 0.4, ..ScheduleConfig::default() },
         ..TrainConfig::default()
     };
@@ -134,7 +135,8 @@ fn check(file: &str, pool: Pool, task: Task) {
         let (batch, gold) = golden_file.batch(step + 1, &taxonomy, task);
         let encoded = network.encoder.encode(&batch, &layers, Mode::Training { seed: step });
         let moment = Moment { epoch: 0.0, seed: Some(step) };
-        let objective = network.head.objective(&HeadInput { documents: &encoded }, &gold, &moment);
+        let objective =
+            network.head.objective(&HeadInput { documents: &encoded, labels: None }, &gold, &moment);
         let loss = objective.total().unwrap();
         near(f64::from(loss.clone().inner().into_scalar::<f32>()), losses[at], &format!("loss {step}"));
         let mut sum = GradientSum::default();
@@ -147,10 +149,10 @@ fn check(file: &str, pool: Pool, task: Task) {
             let gradients = replace(network.clone(), gradients).unwrap();
             compare(&by_golden_name(&gradients), &golden_file, "gradient.", 5e-6);
         }
-        near(config.rate(Group::Encoder, step, STEPS) / 1e-3, rates[at], "rate");
+        near(config.rate(Group::Encoder, step, STEPS, false) / 1e-3, rates[at], "rate");
         let rate = |name: &str| {
             let group = if name.starts_with("head.") { Group::Output } else { Group::Encoder };
-            config.rate(group, step, STEPS)
+            config.rate(group, step, STEPS, false)
         };
         drop(encoded);
         let norm = sum.norm();
@@ -181,7 +183,8 @@ fn stepped(network: Network, toy: &crate::toy::Toy, model: &crate::model::Neural
     let encoded =
         network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Training { seed: 1 });
     let moment = Moment { epoch: 0.0, seed: Some(1) };
-    let objective = network.head.objective(&HeadInput { documents: &encoded }, &toy.gold, &moment);
+    let objective =
+        network.head.objective(&HeadInput { documents: &encoded, labels: None }, &toy.gold, &moment);
     let mut sum = GradientSum::default();
     drop(encoded);
     sum.add(&network, objective.total().unwrap().backward());

@@ -16,6 +16,9 @@ pub struct GroupConfig {
     /// Learning rate; ten times the encoder's if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub learning_rate: Option<f64>,
+    /// Learning rate from the end of the warm-up on, if the loss did not fall during it; the same one if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<f64>,
     /// Schedule; the encoder's if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<ScheduleConfig>,
@@ -142,6 +145,8 @@ impl TrainConfig {
             ("train.learning_rate", Some(*learning_rate)),
             ("train.labels.learning_rate", labels.learning_rate),
             ("train.output.learning_rate", output.learning_rate),
+            ("train.labels.fallback", labels.fallback),
+            ("train.output.fallback", output.fallback),
         ];
         for (key, rate) in rates {
             if let Some(rate) = rate.filter(|rate| !(*rate >= 0.0 && *rate < 1e3)) {
@@ -176,15 +181,16 @@ impl TrainConfig {
         averaging.as_ref().map_or(Ok(()), AveragingConfig::validate)
     }
 
-    /// The learning rate of a group at a step.
+    /// The learning rate of a group at a step, before or after it fell back.
     #[must_use]
-    pub fn rate(&self, group: Group, step: u64, total: u64) -> f64 {
+    pub fn rate(&self, group: Group, step: u64, total: u64, fell_back: bool) -> f64 {
         let settings = match group {
             Group::Encoder => return self.learning_rate * self.schedule.factor(step, total),
             Group::Labels => &self.labels,
             Group::Output => &self.output,
         };
-        let rate = settings.learning_rate.unwrap_or(NEW_PARAMETERS * self.learning_rate);
+        let rate = settings.fallback.filter(|_| fell_back).or(settings.learning_rate);
+        let rate = rate.unwrap_or(NEW_PARAMETERS * self.learning_rate);
         rate * settings.schedule.as_ref().unwrap_or(&self.schedule).factor(step, total)
     }
 }
@@ -196,11 +202,15 @@ mod tests {
     #[test]
     fn groups_have_rates_and_schedules_of_their_own() {
         let mut config = TrainConfig { learning_rate: 1.0, ..TrainConfig::default() };
-        assert_eq!(config.rate(Group::Encoder, 5, 100), 0.5);
-        assert_eq!(config.rate(Group::Output, 5, 100), 5.0);
-        config.output = GroupConfig { learning_rate: Some(3.0), schedule: Some(ScheduleConfig::constant()) };
-        assert_eq!(config.rate(Group::Output, 5, 100), 3.0);
-        assert_eq!(config.rate(Group::Labels, 5, 100), 5.0);
+        assert_eq!(config.rate(Group::Encoder, 5, 100, false), 0.5);
+        assert_eq!(config.rate(Group::Output, 5, 100, false), 5.0);
+        config.output = GroupConfig {
+            learning_rate: Some(3.0),
+            schedule: Some(ScheduleConfig::constant()),
+            ..GroupConfig::default()
+        };
+        assert_eq!(config.rate(Group::Output, 5, 100, false), 3.0);
+        assert_eq!(config.rate(Group::Labels, 5, 100, false), 5.0);
     }
 
     #[test]

@@ -2,25 +2,28 @@
 
 use super::config::TrainConfig;
 use super::run::{Examples, Plan};
+use crate::descriptions::Descriptions;
 use crate::error::{Error, Result};
 use crate::heads::Task;
-use crate::model::Design;
+use crate::model::{Design, NeuralModel};
 use crate::tokens::Sequence;
 
 /// What must not change between the sittings of a run: settings, texts and labels.
-pub(super) fn fingerprint(plan: &Plan<'_>, design: &Design, examples: &[(usize, &Sequence)]) -> String {
+pub(super) fn fingerprint(plan: &Plan<'_>, model: &NeuralModel, examples: &[(usize, &Sequence)]) -> String {
     let mut hasher = blake3::Hasher::new();
     // How often a run saves or speaks does not change what it learns.
     let settings =
         TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..plan.config.clone() };
     hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
-    let Design { head, task, tokens, label_smoothing } = design;
+    let Design { head, task, tokens, label_smoothing } = &model.design;
     let section = head.serialize_section(serde_json::value::Serializer).unwrap_or_default();
     let design = serde_json::json!([head.name(), section, task, tokens, label_smoothing]);
     hasher.update(design.to_string().as_bytes());
-    for (document, sequence) in examples {
-        hasher.update(&(*document as u64).to_le_bytes());
-        sequence.ids.iter().for_each(|id| {
+    let labels = model.descriptions.iter().flat_map(Descriptions::ids).zip(0u64..);
+    let documents = examples.iter().map(|(document, sequence)| (sequence.ids.as_slice(), *document as u64));
+    for (ids, number) in documents.chain(labels) {
+        hasher.update(&number.to_le_bytes());
+        ids.iter().for_each(|id| {
             hasher.update(&id.to_le_bytes());
         });
     }

@@ -6,7 +6,9 @@ pub mod checkpoint;
 pub mod config;
 mod documents;
 mod files;
+mod guard;
 pub mod journal;
+pub(crate) mod labels;
 pub mod lock;
 pub mod progress;
 mod run;
@@ -14,6 +16,7 @@ pub mod schedule;
 mod state;
 pub mod stopping;
 pub mod tensorboard;
+mod terms;
 
 pub use config::TrainConfig;
 pub use run::{Examples, Measure, Outcome, Plan, train};

@@ -10,9 +10,11 @@ use cladist_core::{Cancel, Document, Job, LabelSet, Request, Scores};
 use super::config::TrainConfig;
 use super::documents::{check_gold, fingerprint};
 use super::files::RunFiles;
+use super::labels::label_states;
 use super::progress::{DevReport, Speed, StepReport, Watcher};
 use super::state::{Progress, Weights};
 use super::stopping::{StoppingConfig, Verdict};
+use super::terms::Terms;
 use crate::encoder::{Mode, place};
 use crate::error::{Error, Result};
 use crate::heads::{Group, HeadInput, Moment};
@@ -155,7 +157,7 @@ impl<'a> Trainer<'a> {
         if config.freeze_layers > 0 {
             model.network.encoder = model.network.encoder.freeze(config.freeze_layers);
         }
-        let progress = Progress::new(fingerprint(plan, &model.design, &examples));
+        let progress = Progress::new(fingerprint(plan, &model, &examples));
         let mut trainer = Self {
             plan,
             network: model.network.clone().train(),
@@ -263,8 +265,12 @@ impl<'a> Trainer<'a> {
                 batch.iter().map(|&n| self.plan.train.gold[self.examples[n].0].clone()).collect();
             let tokens = TokenBatch::new(&sequences);
             let encoded = self.network.encoder.encode(&tokens, &self.model.layers, Mode::Training { seed });
-            let objective = self.network.head.objective(&HeadInput { documents: &encoded }, &gold, &moment);
-            drop(encoded);
+            let after = (n == 0).then_some(self.progress.step);
+            let (descriptions, kept) = (self.model.descriptions.as_ref(), &mut self.weights.labels);
+            let labels = label_states(&self.network, descriptions, &gold, &moment, after, kept);
+            let input = HeadInput { documents: &encoded, labels: labels.as_ref() };
+            let objective = self.network.head.objective(&input, &gold, &moment);
+            drop((encoded, labels));
             terms.add(objective.values(), group.len());
             let Some(loss) = objective.total() else { continue };
             let value = f64::from(loss.clone().inner().into_scalar::<f32>());
@@ -279,9 +285,9 @@ impl<'a> Trainer<'a> {
         let total = self.total();
         if finite && norm.is_finite() {
             self.progress.bad_in_a_row = 0;
-            let (groups, step) = (&self.groups, self.progress.step);
-            let rate =
-                |name: &str| config.rate(groups.get(name).copied().unwrap_or(Group::Output), step, total);
+            let (groups, step, fell) = (&self.groups, self.progress.step, self.progress.guard.fell_back);
+            let group = |name: &str| groups.get(name).copied().unwrap_or(Group::Output);
+            let rate = |name: &str| config.rate(group(name), step, total, fell);
             let clip = (config.clip > 0.0).then_some(config.clip);
             // Moved out, not cloned: parameters that nobody else holds are changed in place.
             let network = std::mem::replace(&mut self.network, self.model.network.clone());
@@ -289,6 +295,9 @@ impl<'a> Trainer<'a> {
             terms.add(vec![("gradient-norm".to_owned(), norm)], 1);
         } else {
             self.skip(&group.concat())?;
+        }
+        if self.progress.guard.observe(config, self.progress.step, total, terms.get("loss")) {
+            self.plan.watcher.note("the loss did not fall during warm-up: going on with the fallback rates");
         }
         let n_documents = group.iter().map(Vec::len).sum();
         let n_tokens = group.iter().flatten().map(|&n| self.lengths[n]).sum();
@@ -329,10 +338,11 @@ impl<'a> Trainer<'a> {
 
     /// The rate of every group that has parameters.
     fn rates(&self, step: u64) -> Vec<(String, f64)> {
+        let (config, fell) = (self.plan.config, self.progress.guard.fell_back);
         [(Group::Encoder, "encoder"), (Group::Labels, "labels"), (Group::Output, "output")]
             .into_iter()
             .filter(|(group, _)| self.groups.values().any(|other| other == group))
-            .map(|(group, name)| (name.to_owned(), self.plan.config.rate(group, step, self.total())))
+            .map(|(group, name)| (name.to_owned(), config.rate(group, step, self.total(), fell)))
             .collect()
     }
 
@@ -368,7 +378,7 @@ impl<'a> Trainer<'a> {
         let start = Instant::now();
         let config = self.plan.config;
         self.model.network = self.weights.averaged(self.network.valid())?;
-        self.model.packed = self.model.network.encoder.pack();
+        self.model.prepare();
         let job = Job { cancel: self.plan.cancel.clone(), ..Job::silent() };
         let judged = self.model.run(tokens, Some(dev.gold), &Request { job, ..Request::default() })?;
         let mut values = self.plan.measure.measure(&Scores::from_rows(judged.rows))?;
@@ -446,21 +456,6 @@ impl<'a> Trainer<'a> {
             stopped_early: self.progress.stopped && self.progress.step < self.total(),
         };
         Ok((self.model.ready(), outcome))
-    }
-}
-
-/// Named values, averaged over the batches of an update.
-#[derive(Default)]
-struct Terms(Vec<(String, f64)>);
-
-impl Terms {
-    fn add(&mut self, values: Vec<(String, f64)>, n: usize) {
-        for (name, value) in values {
-            match self.0.iter_mut().find(|(other, _)| *other == name) {
-                Some((_, sum)) => *sum += value / n as f64,
-                None => self.0.push((name, value / n as f64)),
-            }
-        }
     }
 }
 

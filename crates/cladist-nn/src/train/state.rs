@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::averaging::{Averaging, blend};
 use super::config::TrainConfig;
+use super::guard::Guard;
 use super::stopping::{Stopping, exact};
 use crate::error::{Error, Result};
 use crate::model::Network;
@@ -34,6 +35,7 @@ pub(super) struct Progress {
     /// Batches without a finite loss.
     pub(super) skipped: u64,
     pub(super) bad_in_a_row: usize,
+    pub(super) guard: Guard,
     pub(super) seconds: f64,
     /// Means since the last line of the journal.
     pub(super) since_log: BTreeMap<String, Mean>,
@@ -70,6 +72,8 @@ pub(super) struct Weights {
     pub(super) best: Option<Tensors>,
     /// Their running average.
     average: Option<Tensors>,
+    /// Vectors of labels that stay for several updates.
+    pub(super) labels: Option<Tensors>,
 }
 
 impl Weights {
@@ -120,6 +124,7 @@ const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const BEST: &str = "best.safetensors";
 const AVERAGE: &str = "average.safetensors";
+const LABELS: &str = "labels.safetensors";
 const STATE: &str = "state.json";
 
 impl Progress {
@@ -134,6 +139,7 @@ impl Progress {
             averaging: Averaging::default(),
             skipped: 0,
             bad_in_a_row: 0,
+            guard: Guard::default(),
             seconds: 0.0,
             since_log: BTreeMap::new(),
             optimiser_steps: 0,
@@ -152,7 +158,8 @@ impl Progress {
         let state = Self { optimiser_steps: optimiser.number(), ..self.clone() };
         writer.write(MODEL, &parameters::write(network)?)?;
         writer.write(OPTIMIZER, &parameters::write(&optimiser.export())?)?;
-        for (name, values) in [(BEST, &weights.best), (AVERAGE, &weights.average)] {
+        for (name, values) in [(BEST, &weights.best), (AVERAGE, &weights.average), (LABELS, &weights.labels)]
+        {
             if let Some(values) = values {
                 writer.write(name, &parameters::write(values)?)?;
             }
@@ -182,6 +189,7 @@ impl Progress {
         };
         weights.best = list(BEST)?;
         weights.average = list(AVERAGE)?;
+        weights.labels = list(LABELS)?;
         let restored = Restored {
             path: folder.to_owned(),
             model: parameters::read(&folder.join(MODEL))?,

@@ -54,6 +54,8 @@ pub struct ExplainArgs {
 pub enum ExplainMethod {
     /// By how much the probability falls without the word; works with any model
     LeaveOneOut,
+    /// How much the label looks at the word: label-attention, caml, laat, lwan
+    Attention,
     /// Gradient of the label's logit times the word's embedding; heads on encoders
     GradientXInput,
     /// Mean gradient on the way from masked words to the words, times the difference; heads on encoders

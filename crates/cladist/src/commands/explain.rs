@@ -180,12 +180,13 @@ fn explain(
         ExplainMethod::LeaveOneOut => {
             return Ok(leave_one_out(&model.pipeline, document, labels, args.max_words.get(), &request)?);
         }
-        ExplainMethod::GradientXInput => Gradients::AtDocument,
-        ExplainMethod::IntegratedGradients => Gradients::Integrated(PLACES),
+        ExplainMethod::Attention => None,
+        ExplainMethod::GradientXInput => Some(Gradients::AtDocument),
+        ExplainMethod::IntegratedGradients => Some(Gradients::Integrated(PLACES)),
     };
     let Some(network) = &model.network else {
         bail!(ConfigError::Missing(format!(
-            "`{}` is no network (`{}`) and has no gradients\nhint: `--method leave-one-out` works with any model",
+            "`{}` is no network (`{}`) and does not show what it looks at\nhint: `--method leave-one-out` works with any model",
             path.display(),
             model.config.head()
         )));
@@ -200,7 +201,16 @@ fn explain(
     session.cancel.check()?;
     let scored = scored(&model.pipeline, document, labels, &request)?;
     let labels: Vec<LabelId> = scored.iter().map(|(label, _)| *label).collect();
-    let parts = network.attribute(&document.text, &labels, how)?;
+    let parts = match how {
+        Some(how) => network.attribute(&document.text, &labels, how)?,
+        None => network.attend(&document.text, &labels)?.ok_or_else(|| {
+            ConfigError::Missing(format!(
+                "labels of `{}` (`{}`) do not look at words each for itself\nhint: use `--method integrated-gradients` or `leave-one-out`",
+                path.display(),
+                model.config.head()
+            ))
+        })?,
+    };
     let found = scored.into_iter().zip(parts);
     Ok(found.map(|((label, score), parts)| Explanation { label, score, parts }).collect())
 }

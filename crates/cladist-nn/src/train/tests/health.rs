@@ -105,3 +105,26 @@ fn nothing_to_learn_from_and_unknown_metrics_are_refused() {
     let error = Run::new(&toy, quick()).go_from(model, Stop::Never).0.unwrap_err();
     assert!(matches!(error, Error::Core(cladist_core::Error::NothingToLearn { .. })), "{error}");
 }
+
+#[test]
+fn a_rate_that_is_too_high_is_given_up_after_warm_up() {
+    let toy = Toy::new(Task::MultiLabel);
+    let run = |learning_rate: f64| {
+        let output = crate::train::config::GroupConfig {
+            learning_rate: Some(learning_rate),
+            fallback: Some(1e-3),
+            ..Default::default()
+        };
+        let schedule = ScheduleConfig { warmup: 0.5, ..ScheduleConfig::default() };
+        let config = TrainConfig { epochs: 6, output, schedule, ..quick() };
+        let (_, _, seen) = Run::new(&toy, config).finish();
+        let rates: Vec<f64> =
+            seen.steps.lock().unwrap().iter().map(|report| report.learning_rates[1].1).collect();
+        (rates, seen.has_note("fallback"))
+    };
+    let (rates, noted) = run(50.0);
+    // The report of the last update of the warm-up, the ninth, is made after the decision.
+    assert!(noted && rates[7] > 1.0 && rates[9..].iter().all(|rate| *rate <= 1e-3), "{rates:?}");
+    let (rates, noted) = run(1e-2);
+    assert!(!noted && rates[9] == 1e-2, "{rates:?}");
+}

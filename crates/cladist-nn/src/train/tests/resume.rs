@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::*;
 use crate::error::Error;
+use crate::heads::label_attention::{Encode, LabelAttentionConfig};
 use crate::heads::layer_guided::LayerGuidedConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::tokens::TokensConfig;
@@ -59,6 +60,13 @@ fn check_design(config: &TrainConfig, design: Design, n_dev: usize) -> Outcome {
         assert_eq!(resumed.2, unbroken.2, "journal after {stop:?}");
     }
     unbroken.1
+}
+
+#[test]
+fn labels_that_are_read_now_and_then_are_the_same_after_a_break() {
+    let config = LabelAttentionConfig { encode: Encode::EveryN, refresh: 4, ..Default::default() };
+    let design = crate::toy::design(AnyHeadConfig::LabelAttention(config), Task::MultiLabel);
+    on_threads(1, || check_design(&quick(), design, 0));
 }
 
 #[test]

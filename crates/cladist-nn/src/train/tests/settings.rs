@@ -31,8 +31,10 @@ const CHANGES: &[(&str, Change)] = &[
     ("seed", |config| config.seed = 7),
     ("schedule", |config| config.schedule = ScheduleConfig::constant()),
     ("labels.learning_rate", |config| config.labels.learning_rate = Some(1.0)),
+    ("labels.fallback", |config| config.labels.fallback = Some(1.0)),
     ("labels.schedule", |config| config.labels.schedule = Some(ScheduleConfig::constant())),
     ("output.learning_rate", |config| config.output.learning_rate = Some(1.0)),
+    ("output.fallback", |config| config.output.fallback = Some(1.0)),
     ("output.schedule", |config| config.output.schedule = Some(ScheduleConfig::constant())),
     ("optimizer.beta1", |config| config.optimizer.beta1 = 0.5),
     ("optimizer.beta2", |config| config.optimizer.beta2 = 0.5),
@@ -55,11 +57,13 @@ fn visible(toy: &Toy, config: &TrainConfig) -> (Vec<u8>, String) {
     let (model, outcome, seen) = run.finish();
     let records = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap().lines().count();
     let n_checkpoints = std::fs::read_dir(folder.path().join("checkpoints")).unwrap().count();
-    let labels: Vec<f64> = (0..9).map(|step| config.rate(Group::Labels, step, 9)).collect();
+    let rates = |group, fell_back| (0..9).map(move |step| config.rate(group, step, 9, fell_back));
+    let labels: Vec<f64> = rates(Group::Labels, false).collect();
+    let fallen: Vec<f64> = rates(Group::Labels, true).chain(rates(Group::Output, true)).collect();
     let dev: Vec<(u64, bool)> =
         seen.dev.lock().unwrap().iter().map(|report| (report.step, report.best)).collect();
     let summary = format!(
-        "{:?} {:?} {dev:?} {records} {n_checkpoints} {labels:?} {:?}",
+        "{:?} {:?} {dev:?} {records} {n_checkpoints} {labels:?} {fallen:?} {:?}",
         seen.losses(),
         (outcome.steps, outcome.best, outcome.stopped_early),
         seen.steps.lock().unwrap().iter().map(|report| report.learning_rates.clone()).collect::<Vec<_>>()
@@ -105,7 +109,11 @@ fn keys(value: &Value, prefix: &str, found: &mut BTreeSet<String>) {
 
 #[test]
 fn the_table_of_changes_knows_every_setting() {
-    let group = GroupConfig { learning_rate: Some(1.0), schedule: Some(ScheduleConfig::default()) };
+    let group = GroupConfig {
+        learning_rate: Some(1.0),
+        fallback: Some(1.0),
+        schedule: Some(ScheduleConfig::default()),
+    };
     let config = TrainConfig {
         dropout: Some(0.0),
         labels: group.clone(),

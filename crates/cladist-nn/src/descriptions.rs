@@ -1,0 +1,191 @@
+//! What labels say of themselves: descriptions as tokens, and their vectors by the encoder of the documents.
+
+use burn::tensor::{Int, Tensor, TensorData};
+use cladist_core::{LabelId, Taxonomy};
+use serde::{Deserialize, Serialize};
+
+use crate::encoder::{Encoder, LayerSet, Mode, PackedWeights, place};
+use crate::error::{Error, Result};
+use crate::model::BUDGET;
+use crate::tokens::{Sequence, TokenBatch, Tokenizer, TokensConfig, sorted_by_tokens};
+
+/// Ancestors that a description names at most, the nearest.
+const ANCESTORS: usize = 8;
+/// The place of descriptions in the seed of a step, apart from documents and heads.
+const PLACE: u64 = 1 << 48;
+
+/// The vector of a description.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DescriptionVector {
+    /// `[CLS]` of the last layer.
+    #[default]
+    Cls,
+    /// The mean of all tokens of the last layer.
+    Mean,
+}
+
+/// How descriptions are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DescriptionConfig {
+    /// Whether the names of ancestors come first.
+    pub path: bool,
+    /// Tokens of a description at most, counting the special ones.
+    pub max_tokens: usize,
+    /// Its vector.
+    pub vector: DescriptionVector,
+    /// Whether they are read only once, for the parameters that a new head starts from.
+    pub at_start_only: bool,
+}
+
+/// The text of every label: names of ancestors from the top if they are wanted, its name, and its description if it
+/// has one.
+#[must_use]
+pub fn texts(taxonomy: &Taxonomy, path: bool) -> Vec<String> {
+    let text = |label: LabelId| {
+        let mut names: Vec<&str> = if path {
+            taxonomy.way_up(label).skip(1).take(ANCESTORS).map(|above| taxonomy.name(above)).collect()
+        } else {
+            Vec::new()
+        };
+        names.reverse();
+        names.push(taxonomy.name(label));
+        let names = names.join(", ");
+        match &taxonomy.label(label).description {
+            Some(description) => format!("{names}: {description}"),
+            None => names,
+        }
+    };
+    taxonomy.labels().map(text).collect()
+}
+
+/// The descriptions of all labels, in their order.
+#[derive(Debug, Clone)]
+pub struct Descriptions {
+    sequences: Vec<Sequence>,
+    vector: DescriptionVector,
+}
+
+impl Descriptions {
+    /// Tokenises what labels say of themselves.
+    pub(crate) fn new(
+        config: &DescriptionConfig,
+        taxonomy: &Taxonomy,
+        tokenizer: &Tokenizer,
+        encoder: &Encoder,
+    ) -> Result<Self> {
+        let DescriptionConfig { path, max_tokens, vector, at_start_only: _ } = *config;
+        let most = encoder.config().max_tokens();
+        if !(8..=most).contains(&max_tokens) {
+            let problem =
+                format!("descriptions must have 8 to {most} tokens with this encoder: {max_tokens}");
+            return Err(Error::Head { problem, hint: "change `max_tokens` of the head" });
+        }
+        let texts = texts(taxonomy, path);
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let tokens = TokensConfig { max_tokens, ..TokensConfig::default() };
+        let sequences = tokenizer.encode(&texts, &tokens)?.into_iter().flatten().collect();
+        Ok(Self { sequences, vector })
+    }
+
+    /// The token ids of all labels.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &[u32]> {
+        self.sequences.iter().map(|sequence| sequence.ids.as_slice())
+    }
+
+    /// Vectors of these labels, or of all, through which the encoder learns: `[labels, hidden]`.
+    pub(crate) fn learn(&self, encoder: &Encoder, labels: Option<&[u32]>, seed: u64) -> Tensor<2> {
+        let sequences: Vec<&Sequence> = match labels {
+            Some(labels) => labels.iter().map(|&label| &self.sequences[label as usize]).collect(),
+            None => self.sequences.iter().collect(),
+        };
+        self.encode(encoder, &sequences, Mode::Training { seed: place(seed, PLACE) })
+    }
+
+    /// Vectors of all labels as they are now: `[labels, hidden]`.
+    pub(crate) fn read(&self, encoder: &Encoder, packed: Option<&PackedWeights>) -> Tensor<2> {
+        let lengths: Vec<usize> = self.sequences.iter().map(Sequence::len).collect();
+        let batches = sorted_by_tokens(&lengths, BUDGET);
+        let vectors = batches.iter().map(|batch| {
+            let sequences: Vec<&Sequence> = batch.iter().map(|&label| &self.sequences[label]).collect();
+            self.encode(encoder, &sequences, Mode::Inference(packed))
+        });
+        let vectors = Tensor::cat(vectors.collect(), 0);
+        let mut rows = vec![0i64; lengths.len()];
+        for (row, label) in batches.into_iter().flatten().enumerate() {
+            rows[label] = row as i64;
+        }
+        let rows: Tensor<1, Int> =
+            Tensor::from_data(TensorData::new(rows, [lengths.len()]), &vectors.device());
+        vectors.select(0, rows)
+    }
+
+    fn encode(&self, encoder: &Encoder, sequences: &[&Sequence], mode: Mode<'_>) -> Tensor<2> {
+        let layer = encoder.n_layers();
+        let layers: LayerSet = [layer].into_iter().collect();
+        let batch = TokenBatch::new(sequences);
+        match self.vector {
+            DescriptionVector::Cls => encoder.encode(&batch, &layers.first_tokens(), mode).cls(layer),
+            DescriptionVector::Mean => encoder.encode(&batch, &layers, mode).mean(layer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+    use cladist_core::taxonomy::{Builder, Label, Origin};
+
+    use super::*;
+    use crate::parameters::to_vec;
+    use crate::source::EncoderSource;
+
+    fn taxonomy() -> Taxonomy {
+        let mut builder = Builder::new();
+        builder.edge(None, "goods", &Origin::default());
+        builder.edge(Some("goods"), "metal", &Origin::default());
+        builder.edge(Some("metal"), "cu", &Origin::default());
+        let label = Label {
+            id: "cu".to_owned(),
+            name: Some("copper".to_owned()),
+            description: Some("a red metal".to_owned()),
+            ..Label::default()
+        };
+        builder.describe(label);
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn a_label_says_its_name_its_description_and_where_it_is() {
+        assert_eq!(texts(&taxonomy(), false), ["goods", "metal", "copper: a red metal"]);
+        assert_eq!(texts(&taxonomy(), true)[2], "goods, metal, copper: a red metal");
+    }
+
+    #[test]
+    fn vectors_come_in_the_order_of_labels_whatever_their_length() {
+        let taxonomy = taxonomy();
+        let source = EncoderSource::parse("scratch:tiny").unwrap();
+        let (tokenizer, encoder, _) =
+            source.open(|| vec!["copper metal goods red a"; 2], false, 1, &Device::flex()).unwrap();
+        for vector in [DescriptionVector::Cls, DescriptionVector::Mean] {
+            let config = DescriptionConfig { path: false, max_tokens: 16, vector, at_start_only: false };
+            let descriptions = Descriptions::new(&config, &taxonomy, &tokenizer, &encoder).unwrap();
+            let all = to_vec(descriptions.read(&encoder, encoder.pack().as_ref()));
+            for label in 0..3 {
+                let alone = descriptions.sequences[label].clone();
+                let alone = Descriptions { sequences: vec![alone], vector };
+                let alone = to_vec(alone.read(&encoder, None));
+                let same = alone.iter().zip(&all[label * 64..]).all(|(a, b)| (a - b).abs() < 1e-5);
+                assert!(same, "{vector:?}, label {label}");
+            }
+        }
+        let config = DescriptionConfig {
+            path: false,
+            max_tokens: 1_000_000,
+            vector: DescriptionVector::Cls,
+            at_start_only: false,
+        };
+        let message = Descriptions::new(&config, &taxonomy, &tokenizer, &encoder).unwrap_err().to_string();
+        assert!(message.contains("1000000"), "{message}");
+    }
+}

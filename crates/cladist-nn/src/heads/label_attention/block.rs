@@ -1,0 +1,155 @@
+//! The block: attention from labels to tokens, with what a transformer layer has around it.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, activation};
+use rand_chacha::ChaCha8Rng;
+
+use super::attend::attend;
+use crate::blocks::{LayerNorm, Linear, Matrix, dropout_from};
+use crate::encoder::{Packing, place};
+use crate::heads::DROPOUT;
+
+/// What labels look at: keys and values of tokens. A bias of keys would not change any softmax, so there is none.
+#[derive(Module, Debug)]
+pub struct Source {
+    pub(super) key: Matrix,
+    pub(super) value: Linear,
+}
+
+impl Source {
+    pub(super) fn new(hidden: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
+        let key = Matrix::new(hidden, hidden, random, device);
+        Self { key, value: Linear::new(hidden, hidden, random, device) }
+    }
+}
+
+/// Two layers with a GELU between.
+#[derive(Module, Debug)]
+pub struct FeedForward {
+    up: Linear,
+    down: Linear,
+    norm: LayerNorm,
+}
+
+/// X₁ = LN(X + W_O·A·V), X₂ = LN(X₁ + W₂·gelu(W₁·X₁)) with one query for each label.
+#[derive(Module, Debug)]
+pub struct Block {
+    query: Linear,
+    out: Linear,
+    norm: LayerNorm,
+    feed_forward: Option<FeedForward>,
+}
+
+/// Blocks on top of each other, and the output that all labels share.
+#[derive(Module, Debug)]
+pub struct Stack {
+    pub(super) blocks: Vec<Block>,
+    pub(super) output: Option<Linear>,
+}
+
+/// What a stack needs beside parameters.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub(super) packing: Packing,
+    pub(super) hidden: usize,
+    pub(super) n_heads: usize,
+    pub(super) dropout: f64,
+    pub(super) seed: Option<u64>,
+}
+
+impl Setting {
+    fn drop(&self, first: usize, x: Tensor<2>, site: usize) -> Tensor<2> {
+        let seed = self.seed.map(|seed| place(seed, DROPOUT + site as u64));
+        dropout_from(first * self.packing.n_sequences(), x, self.dropout, seed)
+    }
+}
+
+impl Block {
+    pub(super) fn new(hidden: usize, feed_forward: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
+        let wide = feed_forward * hidden;
+        Self {
+            query: Linear::new(hidden, hidden, random, device),
+            out: Linear::new(hidden, hidden, random, device),
+            norm: LayerNorm::new(hidden, device),
+            feed_forward: (wide > 0).then(|| FeedForward {
+                up: Linear::new(hidden, wide, random, device),
+                down: Linear::new(wide, hidden, random, device),
+                norm: LayerNorm::new(hidden, device),
+            }),
+        }
+    }
+
+    /// Attention weights, and the next queries `[labels, documents, hidden]`. Label 0 has the number `first`.
+    fn forward(
+        &self,
+        x: Tensor<3>,
+        [keys, values]: [Tensor<2>; 2],
+        setting: &Setting,
+        first: usize,
+        site: usize,
+    ) -> (Tensor<4>, Tensor<3>) {
+        let Setting { packing, hidden, n_heads, .. } = setting;
+        let [labels, copies, _] = x.dims();
+        let documents = packing.n_sequences();
+        let queries = self.query.forward(x.clone().reshape([labels * copies, *hidden]));
+        let queries = queries.reshape([labels, copies, *hidden]);
+        let scale = 1.0 / ((hidden / n_heads) as f64).sqrt();
+        let (weights, seen) = attend(queries, keys, values, packing, *n_heads, scale);
+        // Label by label, so that a row has the same number however many labels are at work.
+        let seen = self.out.forward(seen.reshape([labels * documents, *hidden]));
+        let x = x.expand([labels, documents, *hidden]).reshape([labels * documents, *hidden]);
+        let mut x = self.norm.forward(x + setting.drop(first, seen, 2 * site));
+        if let Some(FeedForward { up, down, norm }) = &self.feed_forward {
+            let more = down.forward(activation::gelu(up.forward(x.clone())));
+            x = norm.forward(x + setting.drop(first, more, 2 * site + 1));
+        }
+        (weights, x.reshape([labels, documents, *hidden]))
+    }
+}
+
+impl Stack {
+    /// The weights of the last block, and what labels have seen: `[labels, documents, hidden]`. `sources` holds keys
+    /// and values of each block.
+    pub(super) fn look(
+        &self,
+        queries: Tensor<2>,
+        sources: &[Tensor<2>],
+        setting: &Setting,
+        first: usize,
+    ) -> (Option<Tensor<4>>, Tensor<3>) {
+        let pairs = sources.chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]);
+        let start = (None, queries.unsqueeze_dim::<3>(1));
+        self.blocks.iter().zip(pairs).enumerate().fold(start, |(_, x), (site, (block, source))| {
+            let (weights, x) = block.forward(x, source, setting, first, site);
+            (Some(weights), x)
+        })
+    }
+
+    /// Logits `[labels, documents]` from rows that hold the queries and, without an output for all, W and b of each
+    /// label.
+    pub(super) fn logits(
+        &self,
+        rows: Tensor<2>,
+        sources: &[Tensor<2>],
+        setting: &Setting,
+        first: usize,
+    ) -> Tensor<2> {
+        let (hidden, documents) = (setting.hidden, setting.packing.n_sequences());
+        let [labels, _] = rows.dims();
+        let (_, x) = self.look(rows.clone().narrow(1, 0, hidden), sources, setting, first);
+        match &self.output {
+            Some(output) => {
+                output.forward(x.reshape([labels * documents, hidden])).reshape([labels, documents])
+            }
+            None => answer(x, rows.narrow(1, hidden, hidden + 1)),
+        }
+    }
+}
+
+/// w·x + b with W and b of each label: `x [labels, documents, width]`, `rows [labels, width + 1]` →
+/// `[labels, documents]`.
+pub(crate) fn answer(x: Tensor<3>, rows: Tensor<2>) -> Tensor<2> {
+    let [labels, documents, width] = x.dims();
+    let weights = rows.clone().narrow(1, 0, width).unsqueeze_dim::<3>(2);
+    x.matmul(weights).reshape([labels, documents]) + rows.narrow(1, width, 1)
+}

@@ -1,0 +1,248 @@
+//! Label attention: every label looks at the tokens of a document with a query made of its own description.
+//!
+//! With U the vectors of descriptions by the same encoder that reads the documents, and H the token states:
+//! ```text
+//! A = softmax((U·W_Q)·(H·W_K)ᵀ/√d)     M = A·(H·W_V)·W_O       for each attention head
+//! X₁ = LN(U + M)                        X₂ = LN(X₁ + FFN(X₁))
+//! z = w·X₂ + c
+//! ```
+//! Since nothing but the description tells labels apart, a label that no document had is scored like any other.
+//! Labels are worked on in parts that backward computes again, so memory does not grow with their number.
+
+mod attend;
+mod block;
+mod config;
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use burn::module::Module;
+use burn::tensor::{Int, Tensor, TensorData};
+use cladist_core::{LabelId, LabelSet};
+use rand::SeedableRng;
+use rand::seq::index;
+use rand_chacha::ChaCha8Rng;
+
+pub(super) use attend::{attend, labels_at_once, padded};
+pub(super) use block::answer;
+pub use block::{Block, FeedForward, Source, Stack};
+pub use config::{Encode, LabelAttentionConfig, Output};
+
+use super::{
+    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Moment, Objective, Task, columns, objective,
+    probabilities, rows,
+};
+use crate::blocks::{Linear, Matrix};
+use crate::descriptions::DescriptionConfig;
+use crate::encoder::{LayerSet, place};
+use crate::error::Result;
+use crate::fused::by_rows;
+use block::Setting;
+
+/// One line of help.
+pub const ABOUT: &str = "labels look at the words with what their descriptions say (LAME)";
+
+/// The place of the sample of labels in the seed of a step.
+const SAMPLE: u64 = 1 << 49;
+
+/// The head.
+#[derive(Module, Debug)]
+pub struct LabelAttention {
+    /// The labels' vectors, if they do not come from descriptions.
+    table: Option<Matrix>,
+    sources: Vec<Source>,
+    stack: Stack,
+    /// An output for each label, if they do not share one.
+    outputs: Option<Linear>,
+    #[module(skip)]
+    labels: Vec<LabelId>,
+    #[module(skip)]
+    config: LabelAttentionConfig,
+    #[module(skip)]
+    n_heads: usize,
+    #[module(skip)]
+    hidden: usize,
+    #[module(skip)]
+    layer: usize,
+    #[module(skip)]
+    task: Task,
+    #[module(skip)]
+    label_smoothing: f64,
+}
+
+impl HeadConfig for LabelAttentionConfig {
+    type Head = LabelAttention;
+
+    fn pooled(&self) -> bool {
+        false
+    }
+
+    fn describes(&self) -> Option<DescriptionConfig> {
+        self.description()
+    }
+
+    fn build(&self, context: &HeadContext<'_>) -> Result<LabelAttention> {
+        let (hidden, device) = (context.hidden_size, context.device);
+        let n_heads = self.checked_heads(hidden)?;
+        let n_labels = context.taxonomy.n_labels();
+        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
+        let random = &mut random;
+        let is_table = self.description().is_none_or(|config| config.at_start_only);
+        let table = is_table.then(|| match context.labels {
+            Some(vectors) => Matrix::of(vectors.clone(), device),
+            None => Matrix::new(hidden, n_labels, random, device),
+        });
+        let output = |n: usize, random: &mut ChaCha8Rng| Linear::normal(hidden, n, 0.02, random, device);
+        Ok(LabelAttention {
+            table,
+            sources: (0..self.blocks).map(|_| Source::new(hidden, random, device)).collect(),
+            stack: Stack {
+                blocks: (0..self.blocks)
+                    .map(|_| Block::new(hidden, self.feed_forward, random, device))
+                    .collect(),
+                output: (self.output == Output::Shared).then(|| output(1, random)),
+            },
+            outputs: (self.output == Output::PerLabel).then(|| output(n_labels, random)),
+            labels: context.taxonomy.labels().collect(),
+            config: self.clone(),
+            n_heads,
+            hidden,
+            layer: context.n_layers,
+            task: context.task,
+            label_smoothing: context.label_smoothing,
+        })
+    }
+}
+
+impl LabelAttention {
+    /// What there is of each label of the input, or of `only` some of them: its query and, if it has one, its output.
+    fn label_rows(&self, input: &HeadInput<'_>, only: Option<&[u32]>) -> Tensor<2> {
+        let given = input.labels.and_then(|states| states.labels.as_deref());
+        let queries = match (&self.table, input.labels) {
+            (Some(table), _) => table.weight(),
+            (None, Some(states)) => states.vectors.clone(),
+            // Descriptions are always read for a head that wants them.
+            (None, None) => unreachable!("vectors of labels are missing"),
+        };
+        let rows = match &self.outputs {
+            Some(outputs) => Tensor::cat(vec![queries, select(outputs.rows(), given)], 1),
+            None => queries,
+        };
+        select(rows, only)
+    }
+
+    fn sources(&self, input: &HeadInput<'_>) -> Vec<Tensor<2>> {
+        let tokens = input.documents.packed(self.layer);
+        let pair =
+            |source: &Source| [source.key.forward(tokens.clone()), source.value.forward(tokens.clone())];
+        self.sources.iter().flat_map(pair).map(|states| padded(states, input.documents)).collect()
+    }
+
+    fn setting(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Setting {
+        Setting {
+            packing: input.documents.packing().clone(),
+            hidden: self.hidden,
+            n_heads: self.n_heads,
+            dropout: self.config.dropout,
+            seed,
+        }
+    }
+
+    /// Logits `[documents, labels]` of the labels of the input.
+    fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
+        let packing = input.documents.packing();
+        let width = self.hidden * self.config.feed_forward.max(1);
+        let cells = packing.n_sequences() * width.max(self.n_heads * packing.longest());
+        self.logits_of(input, seed, labels_at_once(cells))
+    }
+
+    fn logits_of(&self, input: &HeadInput<'_>, seed: Option<u64>, at_once: usize) -> Tensor<2> {
+        let setting = self.setting(input, seed);
+        let work = Arc::new(move |first, rows, stack: &Stack, sources: &[Tensor<2>]| {
+            stack.logits(rows, sources, &setting, first)
+        });
+        by_rows(self.label_rows(input, None), &self.stack, self.sources(input), at_once, work).transpose()
+    }
+}
+
+/// Rows by number; all of them if `None`.
+pub(super) fn select(rows: Tensor<2>, numbers: Option<&[u32]>) -> Tensor<2> {
+    let Some(numbers) = numbers else { return rows };
+    let numbers: Vec<i64> = numbers.iter().map(|&number| i64::from(number)).collect();
+    let shape = [numbers.len()];
+    let numbers = Tensor::<1, Int>::from_data(TensorData::new(numbers, shape), &rows.device());
+    rows.select(0, numbers)
+}
+
+/// Columns among `labels`, of which all gold labels are some.
+fn columns_among(gold: &[LabelSet], labels: Option<&[u32]>) -> Vec<Vec<u32>> {
+    let columns = columns(gold);
+    let Some(labels) = labels else { return columns };
+    let column = |label: &u32| labels.binary_search(label).ok().map(|column| column as u32);
+    columns.iter().map(|row| row.iter().filter_map(column).collect()).collect()
+}
+
+/// The labels of all documents and others at random, `n` together if that is enough: ascending.
+fn sample(gold: &[LabelSet], n_labels: usize, n: usize, seed: u64) -> Vec<u32> {
+    let mut labels: Vec<u32> = columns(gold).concat();
+    labels.sort_unstable();
+    labels.dedup();
+    let mut random = ChaCha8Rng::seed_from_u64(place(seed, SAMPLE));
+    // As many as would be enough if none of them were there yet.
+    let others = index::sample(&mut random, n_labels, n.min(n_labels));
+    let others =
+        others.into_iter().map(|label| label as u32).filter(|label| labels.binary_search(label).is_err());
+    let room = n.saturating_sub(labels.len());
+    let others: Vec<u32> = others.take(room).collect();
+    labels.extend(others);
+    labels.sort_unstable();
+    labels
+}
+
+impl Head for LabelAttention {
+    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
+        let labels = input.labels.and_then(|states| states.labels.as_deref());
+        let logits = self.compute(input, moment.seed);
+        let gold = columns_among(gold, labels);
+        objective(self.task, self.config.loss, logits, &gold, self.label_smoothing)
+    }
+
+    fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
+        [self.layer].into_iter().collect()
+    }
+
+    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
+        rows(probabilities(self.task, self.compute(input, None)), &self.labels, top_k)
+    }
+
+    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
+        Some((self.compute(input, None), self.labels.clone()))
+    }
+
+    fn label_batch(&self, gold: &[LabelSet], moment: &Moment) -> Option<LabelBatch> {
+        match self.config.encode {
+            _ if self.table.is_some() => None,
+            Encode::EveryStep | Encode::Table => Some(LabelBatch::All),
+            Encode::EveryN => Some(LabelBatch::Every(self.config.refresh)),
+            Encode::Sampled => {
+                let seed = moment.seed.unwrap_or(0);
+                Some(LabelBatch::Of(sample(gold, self.labels.len(), self.config.sample, seed)))
+            }
+        }
+    }
+
+    fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
+        let numbers: Vec<u32> = labels.iter().map(|label| label.index() as u32).collect();
+        let queries = self.label_rows(input, Some(&numbers)).narrow(1, 0, self.hidden);
+        let (weights, _) = self.stack.look(queries, &self.sources(input), &self.setting(input, None), 0);
+        weights.map(|weights| weights.mean_dim(1).squeeze_dim(1))
+    }
+
+    fn group(&self, parameter: &str) -> Group {
+        let is_output = parameter.starts_with("stack.output") || parameter.starts_with("outputs");
+        if is_output { Group::Output } else { Group::Labels }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! LAAT: label-wise pooling by weights from a hidden layer (Vu et al. 2020).
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+pub use super::LabelPooling;
+use super::{Common, Projection, normal_matrix};
+use crate::blocks::Linear;
+use crate::error::Result;
+use crate::heads::{HeadConfig, HeadContext, setting};
+use crate::losses::Loss;
+
+/// One line of help.
+pub const ABOUT: &str = "labels weigh the words through a hidden layer, each for itself (LAAT)";
+
+/// The deviation of new parameters.
+const DEVIATION: f32 = 0.03;
+
+/// Settings of the LAAT head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LaatConfig {
+    /// Width of the hidden layer.
+    pub width: usize,
+    /// Dropout on token states.
+    pub dropout: f64,
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    pub loss: Loss,
+}
+
+impl Default for LaatConfig {
+    fn default() -> Self {
+        Self { width: 512, dropout: 0.3, loss: Loss::default() }
+    }
+}
+
+impl HeadConfig for LaatConfig {
+    type Head = LabelPooling;
+
+    fn pooled(&self) -> bool {
+        false
+    }
+
+    fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
+        let Self { width, dropout, loss } = *self;
+        if width == 0 {
+            return Err(setting("laat.width", "at least 1", width));
+        }
+        if !(0.0..1.0).contains(&dropout) {
+            return Err(setting("laat.dropout", "at least 0 and below 1", dropout));
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
+        let (hidden, n_labels, device) = (context.hidden_size, context.taxonomy.n_labels(), context.device);
+        let projection = normal_matrix(hidden, width, DEVIATION, &mut random, device);
+        Ok(LabelPooling {
+            convolution: None,
+            projection: Some(Projection::Plain(projection)),
+            queries: Some(normal_matrix(width, n_labels, DEVIATION, &mut random, device)),
+            outputs: Some(Linear::normal(hidden, n_labels, DEVIATION, &mut random, device)),
+            described: None,
+            common: Common::new(context, dropout, loss),
+        })
+    }
+}

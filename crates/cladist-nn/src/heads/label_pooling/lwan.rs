@@ -1,0 +1,84 @@
+//! LWAN: label-wise pooling of the states themselves, or by descriptions of labels (Chalkidis et al. 2019).
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+pub use super::LabelPooling;
+use super::{Common, Projection, normal_matrix};
+use crate::blocks::Linear;
+use crate::descriptions::{DescriptionConfig, DescriptionVector};
+use crate::error::Result;
+use crate::heads::{HeadConfig, HeadContext, setting};
+use crate::losses::Loss;
+
+/// One line of help.
+pub const ABOUT: &str = "labels weigh the words, each for itself or by its description (LWAN)";
+
+/// Settings of the LWAN head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LwanConfig {
+    /// Whether a description is both what a label looks with and its output, so that labels never seen are scored too.
+    pub descriptions: bool,
+    /// Updates after which descriptions are read again, without the encoder learning from them; 0 reads them in every
+    /// step, and it learns.
+    pub refresh: u64,
+    /// Put the names of ancestors before each description.
+    pub path: bool,
+    /// Tokens of a description at most.
+    pub max_tokens: usize,
+    /// The vector of a description: `cls` or `mean`.
+    pub vector: DescriptionVector,
+    /// Dropout on token states.
+    pub dropout: f64,
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    pub loss: Loss,
+}
+
+impl Default for LwanConfig {
+    fn default() -> Self {
+        Self {
+            descriptions: false,
+            refresh: 0,
+            path: false,
+            max_tokens: 32,
+            vector: DescriptionVector::default(),
+            dropout: 0.1,
+            loss: Loss::default(),
+        }
+    }
+}
+
+impl HeadConfig for LwanConfig {
+    type Head = LabelPooling;
+
+    fn pooled(&self) -> bool {
+        false
+    }
+
+    fn describes(&self) -> Option<DescriptionConfig> {
+        let Self { path, max_tokens, vector, .. } = *self;
+        self.descriptions.then_some(DescriptionConfig { path, max_tokens, vector, at_start_only: false })
+    }
+
+    fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
+        let Self { descriptions, refresh, dropout, loss, .. } = *self;
+        if !(0.0..1.0).contains(&dropout) {
+            return Err(setting("lwan.dropout", "at least 0 and below 1", dropout));
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
+        let random = &mut random;
+        let (hidden, n_labels, device) = (context.hidden_size, context.taxonomy.n_labels(), context.device);
+        // He's deviation, √(2/inputs).
+        let deviation = (2.0 / hidden as f32).sqrt();
+        let common = Common { refresh, ..Common::new(context, dropout, loss) };
+        let (projection, queries, outputs) = if descriptions {
+            (Some(Projection::Biased(Linear::new(hidden, hidden, random, device))), None, None)
+        } else {
+            let queries = normal_matrix(hidden, n_labels, deviation, random, device);
+            (None, Some(queries), Some(Linear::normal(hidden, n_labels, deviation, random, device)))
+        };
+        Ok(LabelPooling { convolution: None, projection, queries, outputs, described: None, common })
+    }
+}
