@@ -37,6 +37,7 @@ use crate::taxonomy::{LabelSet, Taxonomy};
 pub use options::{LabelSpace, MetricOptions, Propensity, PropensityNumbers, PropensityPreset};
 pub use reliability::{EceOver, ReliabilityBin, expected_calibration_error};
 pub use report::{LabelRow, LevelRow, Report};
+pub use samples::can_be_resampled;
 pub use shots::{ShotMeans, ShotRow};
 pub use table::{METRICS, MetricInfo, find};
 pub use view::Judged;

@@ -40,6 +40,12 @@ pub(super) struct Samples {
 /// Sums per group: numerator, denominator.
 pub(super) type Sums = Vec<(f64, f64)>;
 
+/// Whether a metric is made of contributions of documents or labels, so that it can be resampled and tested.
+#[must_use]
+pub fn can_be_resampled(name: &str) -> bool {
+    find(name).is_some_and(|(info, _)| !matches!(info.source, Source::Whole))
+}
+
 impl Samples {
     /// Contributions of all documents to the metrics of these names.
     pub(super) fn collect(

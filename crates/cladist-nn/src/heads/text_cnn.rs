@@ -155,16 +155,15 @@ impl TextCnn {
     }
 
     fn two_layers(&self, documents: &Encoded, hidden: &Linear) -> Tensor<2> {
-        let mut x = documents.packed(self.layer);
         let mut packing = documents.packing().clone();
-        let mut places = packing.pad(x.clone());
+        let mut x = documents.packed(self.layer);
         for (n, convolution) in self.convolutions.iter().enumerate() {
             if n > 0 {
-                (x, packing) = pairs(places, &packing);
+                (x, packing) = pairs(packing.pad(x), &packing);
             }
             x = activation::relu(convolution.forward(x, &packing));
-            places = packing.pad(x);
         }
+        let places = packing.pad(x);
         activation::relu(hidden.forward(highest(places)))
     }
 }

@@ -213,9 +213,9 @@ pub fn save(folder: &Path, evaluation: &Evaluation, session: &Session) -> anyhow
             write_labels(&path("-labels.tsv"), &evaluation.report)
         });
     if written.is_ok() {
-        session
-            .output
-            .note(format!("report: {}", folder.join(format!("{}.html", evaluation.split)).display()));
+        // A run is drafted beside its place; its report will be where the run is said to be.
+        let place = Path::new(&evaluation.run).join("reports").join(format!("{}.html", evaluation.split));
+        session.output.note(format!("report: {}", place.display()));
     }
     if let Err(error) = written {
         // The figures are not lost: they go to the terminal.

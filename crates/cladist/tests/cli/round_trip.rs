@@ -40,10 +40,17 @@ fn every_head_trains_evaluates_and_predicts() {
         let family = head["family"].as_str().unwrap();
         let neural = family == "neural";
         let head = head["name"].as_str().unwrap();
-        // A new encoder has more to learn than the weights of a linear model.
-        let needs = match family {
-            "neural" => "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40",
-            "ensemble" => "--member svm --member bonsai",
+        // A new encoder has more to learn than the weights of a linear model; sizes that fit 72 documents.
+        let needs = match (family, head) {
+            ("neural", "sgm") => {
+                "--encoder words:32 --epochs 40 --set sgm.hidden=32 --set sgm.layers=1 --set train.learning_rate=5e-3 --set train.output.learning_rate=5e-3"
+            }
+            ("neural", "enc-dec") => {
+                "--encoder words:32 --epochs 40 --set enc-dec.hidden=32 --set train.learning_rate=5e-3 --set train.output.learning_rate=5e-3"
+            }
+            ("neural", "text-cnn") => "--encoder words:32 --epochs 40 --set text-cnn.maps=32",
+            ("neural", _) => "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40",
+            ("ensemble", _) => "--member svm --member bonsai",
             _ => "",
         };
         let trained =

@@ -25,7 +25,7 @@ fn place(asked: Option<&Path>, first: &Run) -> PathBuf {
 
 /// Short names that tell bundles apart: the last part of each path, or of the run folder around it; whole paths if these
 /// are not enough.
-fn names(paths: &[PathBuf]) -> Vec<String> {
+pub(super) fn names(paths: &[PathBuf]) -> Vec<String> {
     let short = |path: &PathBuf| -> String {
         let run = path.parent().filter(|run| path.ends_with("bundle") && run.file_name().is_some());
         let name = run.unwrap_or(path).file_name();

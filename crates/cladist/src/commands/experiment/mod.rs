@@ -12,6 +12,7 @@ use std::path::Path;
 use anyhow::bail;
 use cladist_core::Error;
 use cladist_core::bundle::write_atomically;
+use cladist_core::metrics::can_be_resampled;
 
 pub use results::{Results, Row, Shown, Swept, percent};
 pub use runs::Run;
@@ -85,6 +86,7 @@ fn all(plan: &Plan, out: &Path, session: &Session) -> anyhow::Result<Results> {
     let known = significance::known(plan, &done, earlier.as_ref());
     let metrics: Vec<String> =
         Results::new(plan, &done, &known)?.columns.into_iter().map(|column| column.metric).collect();
+    let metrics: Vec<String> = metrics.into_iter().filter(|name| can_be_resampled(name)).collect();
     let tests = significance::test(plan, &done, known, &metrics, out, session)?;
     let mut results = Results::new(plan, &done, &tests)?;
     results.sweep = sweep::run(plan, &results, earlier.and_then(|earlier| earlier.sweep), out, session)?;

@@ -141,13 +141,7 @@ fn weigh(
 
 /// Short names of the members.
 fn names(recipe: &MixedConfig) -> Vec<String> {
-    let name = |path: &String| {
-        let path = Path::new(path);
-        let last = path.file_name().filter(|name| *name != "bundle");
-        let folder = last.or_else(|| path.parent().and_then(Path::file_name));
-        folder.unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-    };
-    recipe.members.iter().map(name).collect()
+    crate::commands::analyze::names(&recipe.members.iter().map(PathBuf::from).collect::<Vec<_>>())
 }
 
 fn tell(recipe: &MixedConfig, fitted: &Fitted, session: &Session) {
