@@ -92,7 +92,7 @@ mod tests {
         let line = pca(&Gram::of(&dense(&[&[0.0, 0.0], &[1.0, 2.0], &[2.0, 4.0]])));
         close(line.shares[0], 1.0);
         assert!(line.shares[1] == 0.0 && line.points.iter().all(|point| point[1] == 0.0));
-        let same = pca(&Gram::of(&dense(&[&[1.0, 2.0][..]; 3])));
+        let same = pca(&Gram::of(&dense(&[&[1.0, 2.0], &[1.0, 2.0], &[1.0, 2.0]])));
         assert_eq!(same, Pca { points: vec![[0.0; 2]; 3], shares: [0.0; 2] });
         assert!(pca(&Gram::of(&[])).points.is_empty());
     }

@@ -13,7 +13,7 @@ pub enum AnalyzeCommand {
     /// Where the labels of a model lie to each other: their output vectors on a plane
     Labels(AnalyzeLabelsArgs),
     /// How an encoder uses its layers: distances of `[CLS]` vectors, divergence and entropy of attention
-    Layers(AnalyzeLayersArgs),
+    Layers(Box<AnalyzeLayersArgs>),
 }
 
 /// `cladist analyze layers`.

@@ -56,9 +56,9 @@ enum Form {
     Ring,
 }
 
-/// Width of the rim of a mark, and of the line of a ring.
+/// Width of the rim of a mark, and the share of its radius that the line of a ring has.
 const RIM: f64 = 1.0;
-const RING: f64 = 2.0;
+const RING: f64 = 0.4;
 
 /// Sizes of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -113,7 +113,7 @@ impl Canvas {
         fill(radius + RIM, Colour::PAPER);
         fill(radius, colour);
         if form == Form::Ring {
-            fill(radius - RING, Colour::PAPER);
+            fill(radius * (1.0 - RING), Colour::PAPER);
         }
     }
 

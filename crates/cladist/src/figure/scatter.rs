@@ -7,11 +7,10 @@ const PLANE: f64 = 960.0;
 const HEIGHT: (f64, f64) = (360.0, 760.0);
 const RIM: f64 = 28.0;
 const BELOW: f64 = 36.0;
-/// Groups beside each other in the legend.
-const COLUMNS: usize = 3;
 const LEGEND_LINE: f64 = 18.0;
-/// Radius of the smallest and of the largest mark.
+/// Radius of the smallest and of the largest mark, and how many of them keep it; more are smaller.
 const RADIUS: (f64, f64) = (3.0, 9.0);
+const LARGE: f64 = 300.0;
 /// Characters of a name at a mark.
 const LONGEST: usize = 26;
 /// Height of a name and what of it is above the baseline.
@@ -55,14 +54,17 @@ impl Scatter<'_> {
         let (places, height) = self.places();
         let legend = self.legend();
         let below = Figure::TOP + height + BELOW;
-        let lines = legend.len().div_ceil(COLUMNS) as f64;
+        // Long names need more room beside each other.
+        let columns = if legend.iter().any(|(_, name)| name.chars().count() > 36) { 2 } else { 3 };
+        let lines = legend.len().div_ceil(columns) as f64;
         let bottom = below + lines * LEGEND_LINE + MARGIN;
         let mut figure = Figure::new(self.title, PLANE + 2.0 * MARGIN, bottom);
         self.draw_frame(&mut figure, height);
+        let shrink = (LARGE / self.points.len().max(1) as f64).sqrt().clamp(0.4, 1.0);
         let marks: Vec<Mark> = (self.points.iter().zip(places))
             .map(|(dot, (x, y))| {
                 let (form, colour) = look(dot.group);
-                let radius = RADIUS.0 + (RADIUS.1 - RADIUS.0) * dot.size.clamp(0.0, 1.0);
+                let radius = shrink * (RADIUS.0 + (RADIUS.1 - RADIUS.0) * dot.size.clamp(0.0, 1.0));
                 Mark { x, y, radius, form, colour, title: dot.title.clone() }
             })
             .collect();
@@ -72,8 +74,8 @@ impl Scatter<'_> {
             figure.text((x, y), &name, Size::Normal, Anchor::Start, Colour::INK);
         }
         for (n, (group, name)) in legend.into_iter().enumerate() {
-            let x = MARGIN + (n % COLUMNS) as f64 * PLANE / COLUMNS as f64;
-            let y = below + ((n / COLUMNS) as f64 + 0.5) * LEGEND_LINE;
+            let x = MARGIN + (n % columns) as f64 * PLANE / columns as f64;
+            let y = below + ((n / columns) as f64 + 0.5) * LEGEND_LINE;
             let (form, colour) = look(group);
             figure.mark(Mark { x: x + 6.0, y: y - 4.0, radius: 5.0, form, colour, title: String::new() });
             figure.text((x + 18.0, y), &name, Size::Normal, Anchor::Start, Colour::INK);
@@ -158,7 +160,7 @@ impl Scatter<'_> {
         }
         let own = FORMS.len() * Colour::SERIES.len();
         let mut lines: Vec<(usize, String)> =
-            self.groups.iter().take(own).map(|name| cut(name, 36)).enumerate().collect();
+            self.groups.iter().take(own).map(|name| cut(name, 56)).enumerate().collect();
         if self.groups.len() > own {
             lines.push((own, format!("{} more {}", self.groups.len() - own, self.kind)));
         }

@@ -78,10 +78,10 @@ fn draw_mark(svg: &mut String, mark: &Mark) {
             )
         }
         Form::Ring => {
-            let r = short(mark.radius - RING / 2.0);
+            let [r, line] = [mark.radius * (1.0 - RING / 2.0), mark.radius * RING].map(short);
             writeln!(
                 svg,
-                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{paper}\" stroke=\"{colour}\" stroke-width=\"{RING}\">{title}</circle>"
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{paper}\" stroke=\"{colour}\" stroke-width=\"{line}\">{title}</circle>"
             )
         }
         Form::Square => {
