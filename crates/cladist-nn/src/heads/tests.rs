@@ -13,6 +13,7 @@ use super::label_pooling::caml::CamlConfig;
 use super::label_pooling::lwan::LwanConfig;
 use super::layer_guided::{LayerGuidedConfig, TieRule, Ties};
 use super::*;
+use crate::descriptions::DescriptionVector::Mean;
 use crate::encoder::Mode;
 use crate::model::{Design, NeuralModel};
 use crate::optim::GradientSum;
@@ -50,7 +51,8 @@ fn designs() -> Vec<(String, Design)> {
     };
     let multi = Task::MultiLabel;
     for (name, design) in [
-        ("every-n", attentive(|config| config.encode = Encode::EveryN, multi)),
+        // `[CLS]` of a new encoder is the same whatever it reads.
+        ("every-n", attentive(|config| (config.encode, config.vector) = (Encode::EveryN, Mean), multi)),
         ("sampled", attentive(|config| (config.encode, config.sample) = (Encode::Sampled, 6), multi)),
         ("table", attentive(|config| config.encode = Encode::Table, multi)),
         ("per-label", attentive(|config| (config.output, config.blocks) = (Output::PerLabel, 2), multi)),

@@ -37,7 +37,8 @@ pub(crate) fn label_states(
             {
                 Some(kept) => kept,
                 None => {
-                    let vectors = descriptions.read(&encoder.valid(), None);
+                    let encoder = encoder.valid();
+                    let vectors = descriptions.read(&encoder, encoder.pack().as_ref());
                     (vectors.dims().to_vec(), to_vec(vectors))
                 }
             };

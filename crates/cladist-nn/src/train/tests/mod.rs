@@ -15,8 +15,10 @@ use cladist_core::{Cancel, Scores};
 use super::progress::{DevReport, StepReport, Watcher};
 use super::{Examples, Measure, Outcome, Plan, TrainConfig, train};
 use crate::error::Result;
+use crate::heads::label_attention::LabelAttentionConfig;
+use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, NeuralModel};
-use crate::toy::{Toy, bytes, flat, on_threads};
+use crate::toy::{Toy, bytes, design, flat, on_threads};
 
 /// When a run is stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -157,24 +159,28 @@ pub(crate) fn quick() -> TrainConfig {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
-    let toy = Toy::new(crate::heads::Task::MultiLabel);
-    let made = |seed: u64, threads: usize| {
-        on_threads(threads, || {
-            let (model, _, seen) = Run::new(&toy, TrainConfig { seed, ..quick() }).finish();
-            (bytes(&model), seen.losses())
-        })
-    };
-    let first = made(1, 1);
-    assert!(first == made(1, 1), "another run");
-    for threads in [2, 3] {
-        assert!(first == made(1, threads), "{threads} threads");
+    let toy = Toy::new(Task::MultiLabel);
+    let attentive = AnyHeadConfig::LabelAttention(LabelAttentionConfig::default());
+    for design in [flat(), design(attentive, Task::MultiLabel)] {
+        let made = |seed: u64, threads: usize| {
+            let run = Run { design: design.clone(), ..Run::new(&toy, TrainConfig { seed, ..quick() }) };
+            on_threads(threads, || {
+                let (model, _, seen) = run.finish();
+                (bytes(&model), seen.losses())
+            })
+        };
+        let first = made(1, 1);
+        assert!(first == made(1, 1), "another run");
+        for threads in [2, 3] {
+            assert!(first == made(1, threads), "{threads} threads");
+        }
+        assert!(first.0 != made(2, 1).0, "another seed");
     }
-    assert!(first.0 != made(2, 1).0, "another seed");
 }
 
 #[test]
 fn frozen_layers_stay_as_they_are_and_others_learn() {
-    let toy = Toy::new(crate::heads::Task::MultiLabel);
+    let toy = Toy::new(Task::MultiLabel);
     for freeze_layers in [1, 2] {
         let run = Run::new(&toy, TrainConfig { freeze_layers, ..quick() });
         let before = crate::parameters::named(&run.model().network);
@@ -190,7 +196,7 @@ fn frozen_layers_stay_as_they_are_and_others_learn() {
 
 #[test]
 fn early_stopping_stops_and_gives_back_the_best_parameters() {
-    let toy = Toy::new(crate::heads::Task::MultiLabel);
+    let toy = Toy::new(Task::MultiLabel);
     let config = TrainConfig { epochs: 6, patience: 2, monitor: "scripted".to_owned(), ..quick() };
     let script = [0.1, 0.5, 0.4, 0.5, 0.9, 0.9];
     let run = Run { n_dev: 4, script: &script, ..Run::new(&toy, config) };
@@ -213,7 +219,7 @@ fn early_stopping_stops_and_gives_back_the_best_parameters() {
 
 #[test]
 fn with_averaging_the_mean_of_the_models_comes_back() {
-    let toy = Toy::new(crate::heads::Task::MultiLabel);
+    let toy = Toy::new(Task::MultiLabel);
     let folder = tempfile::tempdir().unwrap();
     // Updates 3, 4, 5 and 6: the average begins with the parameters after the first epoch.
     let averaging = super::averaging::AveragingConfig { start_epoch: 1, every: 1 };

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use super::*;
 use crate::error::Error;
-use crate::heads::label_attention::{Encode, LabelAttentionConfig};
+use crate::heads::label_attention::Encode;
 use crate::heads::layer_guided::LayerGuidedConfig;
-use crate::heads::{AnyHeadConfig, Task};
 use crate::tokens::TokensConfig;
 use crate::toy::fitting;
 use crate::train::averaging::AveragingConfig;
@@ -65,7 +64,7 @@ fn check_design(config: &TrainConfig, design: Design, n_dev: usize) -> Outcome {
 #[test]
 fn labels_that_are_read_now_and_then_are_the_same_after_a_break() {
     let config = LabelAttentionConfig { encode: Encode::EveryN, refresh: 4, ..Default::default() };
-    let design = crate::toy::design(AnyHeadConfig::LabelAttention(config), Task::MultiLabel);
+    let design = design(AnyHeadConfig::LabelAttention(config), Task::MultiLabel);
     on_threads(1, || check_design(&quick(), design, 0));
 }
 
