@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cladist_core::taxonomy::{self, Format, IdStyle, ReadOptions, Taxonomy, Warning};
+use cladist_core::LabelSet;
+use cladist_core::taxonomy::{self, CodingRule, Format, IdStyle, ReadOptions, Taxonomy, Warning};
 
 /// A file or folder of the shared data, or nothing if this machine does not have it.
 fn data(name: &str) -> Option<PathBuf> {
@@ -50,6 +51,80 @@ fn the_taxonomies_of_wos_rcv1_and_nyt_have_their_known_shapes() {
         let (taxonomy, warnings) = load(&path, &ReadOptions::default());
         assert_eq!((taxonomy.n_labels(), taxonomy.roots().len()), (labels, roots), "{name}");
         assert!(taxonomy.is_tree() && warnings.is_empty());
+    }
+}
+
+/// Heights, groups of level 1 and entropies of coding trees.
+fn assert_coding_trees(
+    name: &str,
+    taxonomy: &Taxonomy,
+    expected: &[(usize, CodingRule, Option<usize>, f64)],
+) {
+    for &(height, rule, groups, entropy) in expected {
+        let tree = taxonomy.coding_tree(height, rule);
+        let actual = tree.structural_entropy();
+        println!("{name}: height {height}, {rule:?}: {} groups, entropy {actual:.6}", tree.n_nodes(1));
+        assert!((actual - entropy).abs() < 1e-6, "{name}, height {height}, {rule:?}: {actual}");
+        assert!(groups.is_none_or(|groups| groups == tree.n_nodes(1)), "{name}: {} groups", tree.n_nodes(1));
+    }
+}
+
+#[test]
+fn coding_trees_have_the_entropies_of_the_published_routine() {
+    use CodingRule::{Reference, StopWhenPositive};
+    let read = |name: &str| Some(load(&data(&format!("taxonomies/{name}"))?, &ReadOptions::default()).0);
+    if let Some(wos) = read("wos.taxnomy") {
+        let expected = [
+            (1, Reference, Some(1), 5.779_187),
+            (2, Reference, Some(7), 3.286_902),
+            (2, StopWhenPositive, Some(7), 3.286_902),
+            (3, Reference, None, 3.084_096),
+            (3, StopWhenPositive, None, 3.286_902),
+        ];
+        assert_coding_trees("wos", &wos, &expected);
+    }
+    if let Some(nyt) = read("nyt.taxonomy") {
+        let expected = [
+            (1, Reference, Some(1), 6.817_620),
+            (2, Reference, Some(18), 3.532_695),
+            (2, StopWhenPositive, Some(31), 2.891_141),
+            (3, Reference, None, 2.546_469),
+            (3, StopWhenPositive, None, 2.489_412),
+        ];
+        assert_coding_trees("nyt", &nyt, &expected);
+    }
+    if let Some(rcv1) = read("rcv1.taxonomy") {
+        assert_coding_trees(
+            "rcv1",
+            &rcv1,
+            &[(1, Reference, Some(1), 5.901_234), (2, Reference, Some(5), 3.774_627)],
+        );
+        // HiTIN's file lacks one label.
+        let others: LabelSet = rcv1.labels().filter(|&label| rcv1.id(label) != "GMIL").collect();
+        let expected = [
+            (1, Reference, Some(1), 5.899_231),
+            (2, Reference, Some(5), 3.773_178),
+            (2, StopWhenPositive, Some(18), 2.780_903),
+            (3, Reference, None, 2.421_300),
+            (3, StopWhenPositive, None, 2.512_002),
+        ];
+        assert_coding_trees("rcv1 without GMIL", &rcv1.project(&others).taxonomy, &expected);
+    }
+}
+
+#[test]
+fn branches_of_real_taxonomies_overlap_only_in_dags() {
+    for (name, n_branches, overlap) in
+        [("wos.taxnomy", 7, false), ("nyt.taxonomy", 4, false), ("eurovoc-2021-06.tsv", 21, true)]
+    {
+        let Some(path) = data(&format!("taxonomies/{name}")) else { continue };
+        let (taxonomy, _) = load(&path, &ReadOptions::default());
+        let branches = taxonomy.branches();
+        assert_eq!((branches.all().len(), branches.overlap()), (n_branches, overlap), "{name}");
+        for branch in branches.all() {
+            let part = taxonomy.project(&branch.labels).taxonomy;
+            assert_eq!((part.n_labels(), part.n_edges()), (branch.labels.len(), branch.edges.len()));
+        }
     }
 }
 

@@ -125,6 +125,12 @@ pub struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
+    /// Whether [`Decoder::prepare`] changes scores.
+    #[must_use]
+    pub fn makes_coherent(&self) -> bool {
+        self.coherence
+    }
+
     /// The scores as decoding sees them: coherent if the settings ask for it. Ranking metrics should see the
     /// same. Preparing twice changes nothing.
     #[must_use]

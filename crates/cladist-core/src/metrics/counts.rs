@@ -78,14 +78,23 @@ impl LabelTally {
         Self { sets, labels: vec![LabelCount::default(); n_labels] }
     }
 
+    /// Whether a mean runs over each label.
+    pub(crate) fn held(&self, space: LabelSpace, judged: &Judged) -> Vec<bool> {
+        let labels = judged.trained(self.sets).into_iter().zip(&self.labels);
+        labels.map(|(trained, count)| space.holds(trained, count.support)).collect()
+    }
+
     /// The counts of the labels that a mean runs over.
     pub(crate) fn within<'t>(
         &'t self,
         space: LabelSpace,
         judged: &'t Judged,
     ) -> impl Iterator<Item = LabelCount> + 't {
-        let labels = judged.trained(self.sets).into_iter().zip(&self.labels);
-        labels.filter(move |(trained, count)| space.holds(*trained, count.support)).map(|(_, &count)| count)
+        self.held(space, judged)
+            .into_iter()
+            .zip(&self.labels)
+            .filter(|(held, _)| *held)
+            .map(|(_, &count)| count)
     }
 }
 

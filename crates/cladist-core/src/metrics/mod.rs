@@ -11,6 +11,7 @@ pub mod bootstrap;
 pub mod compare;
 mod counts;
 mod f1;
+mod groups;
 mod hierarchical;
 #[cfg(test)]
 mod naive;
@@ -25,6 +26,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod view;
+mod violations;
 
 use rayon::prelude::*;
 
@@ -34,13 +36,15 @@ use crate::label_counts::LabelCounts;
 use crate::scores::Scores;
 use crate::taxonomy::{LabelSet, Taxonomy};
 
+pub use groups::{BranchRow, LevelRow};
 pub use options::{LabelSpace, MetricOptions, Propensity, PropensityNumbers, PropensityPreset};
 pub use reliability::{EceOver, ReliabilityBin, expected_calibration_error};
-pub use report::{LabelRow, LevelRow, Report};
+pub use report::{LabelRow, Report};
 pub use samples::can_be_resampled;
 pub use shots::{ShotMeans, ShotRow};
 pub use table::{METRICS, MetricInfo, find};
 pub use view::Judged;
+pub use violations::Violations;
 
 use counts::{LabelTally, Sets};
 use reliability::Reliability;
@@ -117,8 +121,7 @@ impl Tally for LevelTally {
 /// Everything that one pass over the documents adds up.
 struct Totals {
     with_gold: u64,
-    scored_edges: u64,
-    violations: u64,
+    violations: Violations,
     ratios: RatioTally,
     levels: LevelTally,
     plain: LabelTally,
@@ -134,8 +137,7 @@ impl Totals {
         let n = taxonomy.n_labels();
         Self {
             with_gold: 0,
-            scored_edges: 0,
-            violations: 0,
+            violations: Violations::default(),
             ratios: RatioTally::new(terms),
             levels: LevelTally(vec![Default::default(); taxonomy.n_levels()]),
             plain: LabelTally::new(Sets::Plain, n),
@@ -159,22 +161,10 @@ impl Totals {
 
 impl Tally for Totals {
     fn update(&mut self, view: &View) {
-        let Self {
-            with_gold,
-            scored_edges,
-            violations,
-            ratios,
-            levels,
-            plain,
-            closed,
-            open,
-            shots,
-            pairs,
-            top_label,
-        } = self;
+        let Self { with_gold, violations, ratios, levels, plain, closed, open, shots, pairs, top_label } =
+            self;
         *with_gold += u64::from(!view.gold.is_empty());
-        *scored_edges += view.scored_edges;
-        *violations += view.violations;
+        violations.add(view.violations);
         ratios.update(view);
         levels.update(view);
         plain.update(view);
@@ -187,8 +177,7 @@ impl Tally for Totals {
 
     fn merge(&mut self, other: Self) {
         self.with_gold += other.with_gold;
-        self.scored_edges += other.scored_edges;
-        self.violations += other.violations;
+        self.violations.add(other.violations);
         self.ratios.merge(other.ratios);
         self.levels.merge(other.levels);
         self.plain.merge(other.plain);

@@ -399,6 +399,39 @@ proptest! {
     }
 
     #[test]
+    fn a_branch_counts_what_is_below_its_top(case in cases()) {
+        let options = MetricOptions { labels: LabelSpace::All, ..MetricOptions::default() };
+        let report = report(&case, &options);
+        let dense = Dense::new(&case);
+        let (gold, predicted) = (dense.closed(&dense.gold), dense.closed(&dense.predicted));
+        let rows: usize = if case.taxonomy.n_levels() > 1 { case.taxonomy.roots().len() } else { 0 };
+        prop_assert_eq!(report.per_branch.len(), rows);
+        for row in &report.per_branch {
+            let below = case.taxonomy.close_downward(&[case.taxonomy.get(&row.id).unwrap()]);
+            let inside: Vec<bool> = case.taxonomy.labels().map(|label| below.contains(label)).collect();
+            let masked = |rows: &Matrix| -> Matrix {
+                rows.iter().map(|bits| bits.iter().zip(&inside).map(|(&bit, &inside)| bit && inside).collect()).collect()
+            };
+            prop_assert_eq!(row.gold as f64, masked(&dense.gold).iter().map(|bits| count(bits)).sum::<f64>());
+            prop_assert_eq!(row.predicted as f64, masked(&dense.predicted).iter().map(|bits| count(bits)).sum::<f64>());
+            prop_assert_eq!(row.labels, below.len());
+            let f1 = dense.micro(&masked(&dense.predicted), &masked(&dense.gold))[2].unwrap_or(0.0);
+            prop_assert!((row.f1 - f1).abs() < 1e-9);
+            let closed = dense.micro(&masked(&predicted), &masked(&gold))[2].unwrap_or(0.0);
+            prop_assert!((row.hierarchical_f1 - closed).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn coherent_scores_violate_nothing(case in cases()) {
+        let (pairs, violated) = Dense::new(&case).violations();
+        let before = Violations::count(&case.scores, &case.taxonomy);
+        prop_assert_eq!((before.pairs as f64, before.violated as f64), (pairs, violated));
+        let coherent = crate::decode::make_coherent(&case.scores, &case.taxonomy);
+        prop_assert_eq!(Violations::count(&coherent, &case.taxonomy).violated, 0);
+    }
+
+    #[test]
     fn a_resample_has_the_value_of_an_evaluation_of_its_documents(case in cases(), seed in 0u64..1000) {
         let options = MetricOptions::default();
         let judged = judge(&case);

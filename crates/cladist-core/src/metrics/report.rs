@@ -6,12 +6,13 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use super::counts::{LabelCount, mean};
+use super::groups::{BranchRow, LevelRow};
 use super::options::{MetricOptions, PropensityNumbers};
 use super::reliability::ReliabilityBin;
 use super::shots::ShotRow;
 use super::table::{METRICS, MetricInfo, Source, numbered};
 use super::view::Judged;
-use super::{LabelSpace, Totals};
+use super::{Totals, groups};
 
 /// Everything that is known of a run on some documents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,10 @@ pub struct Report {
     pub conventions: BTreeMap<String, String>,
     /// One row per level of the taxonomy.
     pub per_level: Vec<LevelRow>,
+    /// One row per label under the root, for it and everything below; empty if the taxonomy has but one level. A label
+    /// with two parents can count in several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_branch: Vec<BranchRow>,
     /// One row per shot class and cut-off; empty if nothing is known of training.
     pub shots: Vec<ShotRow>,
     /// Scores against gold, over all scored pairs; bins without a score are left out.
@@ -35,29 +40,6 @@ pub struct Report {
     /// Labels with a training document, with gold or predicted, in topological order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_label: Vec<LabelRow>,
-}
-
-/// A level of the taxonomy.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelRow {
-    /// From 1.
-    pub level: usize,
-    /// Labels that macro averages run over.
-    pub labels: usize,
-    /// Gold labels of all documents.
-    pub gold: u64,
-    /// Decoded labels of all documents.
-    pub predicted: u64,
-    /// Micro precision, 0 if nothing is predicted.
-    pub precision: f64,
-    /// Micro recall, 0 without gold.
-    pub recall: f64,
-    /// Micro F1.
-    pub f1: f64,
-    /// Macro F1; none without labels.
-    pub macro_f1: Option<f64>,
-    /// R-Precision; none without gold.
-    pub r_precision: Option<f64>,
 }
 
 /// A label.
@@ -180,9 +162,9 @@ pub(super) fn assemble(judged: &Judged, options: &MetricOptions, terms: &[Term],
 
     put("ece".to_owned(), totals.pairs.error());
     put("ece-top".to_owned(), totals.top_label.error());
-    let edges = totals.scored_edges;
-    put("coherence-violations".to_owned(), (edges > 0).then_some(totals.violations as f64));
-    put("coherence-violation-rate".to_owned(), (edges > 0).then(|| totals.violations as f64 / edges as f64));
+    let rate = totals.violations.rate();
+    put("coherence-violations".to_owned(), rate.map(|_| totals.violations.violated as f64));
+    put("coherence-violation-rate".to_owned(), rate);
 
     Report {
         n_documents: judged.len(),
@@ -190,7 +172,8 @@ pub(super) fn assemble(judged: &Judged, options: &MetricOptions, terms: &[Term],
         n_labels,
         metrics,
         conventions: conventions(judged, options),
-        per_level: per_level(judged, options.labels, totals, &level_values),
+        per_level: groups::per_level(judged, options.labels, totals, &level_values),
+        per_branch: groups::per_branch(judged, options.labels, totals),
         shots,
         reliability: totals.pairs.bins(),
         per_label: per_label(judged, totals),
@@ -216,40 +199,6 @@ fn conventions(judged: &Judged, options: &MetricOptions) -> BTreeMap<String, Str
     .into_iter()
     .map(|(name, words)| (name.to_owned(), words))
     .collect()
-}
-
-fn per_level(
-    judged: &Judged,
-    space: LabelSpace,
-    totals: &Totals,
-    r_precision: &[Option<f64>],
-) -> Vec<LevelRow> {
-    let row = |(n, r_precision): (usize, &Option<f64>)| {
-        let (mut labels, mut f1_sum) = (0, 0.0);
-        let (mut tp, mut predicted, mut gold) = (0u64, 0u64, 0u64);
-        for &label in judged.taxonomy.labels_at(n + 1) {
-            let count = totals.plain.labels[label.index()];
-            tp += u64::from(count.tp);
-            predicted += u64::from(count.predicted);
-            gold += u64::from(count.support);
-            if space.holds(judged.train(label) > 0, count.support) {
-                labels += 1;
-                f1_sum += count.f1();
-            }
-        }
-        LevelRow {
-            level: n + 1,
-            labels,
-            gold,
-            predicted,
-            precision: tp as f64 / predicted.max(1) as f64,
-            recall: tp as f64 / gold.max(1) as f64,
-            f1: 2.0 * tp as f64 / (predicted + gold).max(1) as f64,
-            macro_f1: (labels > 0).then(|| f1_sum / labels as f64),
-            r_precision: *r_precision,
-        }
-    };
-    r_precision.iter().enumerate().map(row).collect()
 }
 
 fn per_label(judged: &Judged, totals: &Totals) -> Vec<LabelRow> {

@@ -1,6 +1,7 @@
 //! What all metrics see of a document, worked out once.
 
 use super::counts::Sets;
+use super::violations::{Counter, Violations};
 use crate::error::{Error, Result};
 use crate::label_counts::LabelCounts;
 use crate::scores::Scores;
@@ -95,10 +96,8 @@ pub(crate) struct View<'v> {
     pub(crate) weights: &'v [f64],
     /// Inverse propensities of the gold labels, descending; empty if unknown.
     pub(crate) ideal: &'v [f64],
-    /// Edges of the taxonomy with both ends scored.
-    pub(crate) scored_edges: u64,
-    /// Those of which the child's score is above the parent's.
-    pub(crate) violations: u64,
+    /// Scores against the hierarchy.
+    pub(crate) violations: Violations,
 }
 
 impl View<'_> {
@@ -115,8 +114,7 @@ pub(crate) struct Viewer<'a> {
     closure: Closure<'a>,
     /// The document (from 1) of which a label was last gold.
     gold_in: Vec<usize>,
-    /// The document (from 1) in which a label was last scored, and its score there.
-    scored_in: Vec<(usize, f32)>,
+    violations: Counter<'a>,
     /// By level: gold, taken from the ranking, hits.
     by_level: Vec<(u32, u32, u32)>,
     relevant: Vec<bool>,
@@ -133,7 +131,7 @@ impl<'a> Viewer<'a> {
             weights,
             closure: Closure::new(judged.taxonomy),
             gold_in: vec![0; n],
-            scored_in: vec![(0, 0.0); n],
+            violations: Counter::new(judged.taxonomy),
             by_level: vec![(0, 0, 0); judged.taxonomy.n_levels() + 1],
             relevant: Vec::new(),
             levels: Vec::new(),
@@ -156,10 +154,9 @@ impl<'a> Viewer<'a> {
         self.ideal.sort_unstable_by(|a, b| b.total_cmp(a));
 
         self.relevant.clear();
-        for &(label, score) in ranked {
+        for &(label, _) in ranked {
             let relevant = self.gold_in[label.index()] == round;
             self.relevant.push(relevant);
-            self.scored_in[label.index()] = (round, score);
             let (gold, taken, hits) = &mut self.by_level[taxonomy.level(label)];
             if taken < gold {
                 *taken += 1;
@@ -177,17 +174,6 @@ impl<'a> Viewer<'a> {
         }
         self.levels.sort_unstable_by_key(|at| at.level);
 
-        let (mut scored_edges, mut violations) = (0, 0);
-        for &(label, score) in ranked {
-            for parent in taxonomy.parents(label) {
-                let (scored_in, above) = self.scored_in[parent.index()];
-                if scored_in == round {
-                    scored_edges += 1;
-                    violations += u64::from(score > above);
-                }
-            }
-        }
-
         View {
             ranked,
             relevant: &self.relevant,
@@ -199,8 +185,7 @@ impl<'a> Viewer<'a> {
             levels: &self.levels,
             weights: self.weights,
             ideal: &self.ideal,
-            scored_edges,
-            violations,
+            violations: self.violations.count(ranked),
         }
     }
 }

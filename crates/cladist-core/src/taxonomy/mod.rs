@@ -7,11 +7,13 @@
 mod branches;
 mod build;
 mod closure;
+mod coding_tree;
 mod cycles;
 mod diff;
 pub mod io;
 mod order;
 mod path;
+mod priors;
 mod problem;
 mod select;
 mod siblings;
@@ -21,10 +23,13 @@ mod strategies;
 mod tree;
 mod truncate;
 
+pub use branches::{Branch, Branches, Projection};
 pub use build::{Builder, Label, OnCycle};
 pub use closure::Closure;
+pub use coding_tree::{CodingRule, CodingTree};
 pub use diff::{Changed, Diff, Named};
 pub use io::{Format, IdStyle, Loaded, ReadOptions, Warning, WriteError, read, read_vocabulary, write};
+pub use priors::Priors;
 pub use problem::{Origin, Problem, ProblemKind, Problems};
 pub use stats::TaxonomyStats;
 pub use tree::{TreeLine, TreeLines};
@@ -115,6 +120,11 @@ struct Adjacency {
 impl Adjacency {
     fn of(&self, label: LabelId) -> &[LabelId] {
         &self.targets[self.starts[label.index()]..self.starts[label.index() + 1]]
+    }
+
+    /// The position of a target in the flat array.
+    fn position(&self, from: LabelId, to: LabelId) -> Option<usize> {
+        self.of(from).binary_search(&to).ok().map(|place| self.starts[from.index()] + place)
     }
 }
 
@@ -230,6 +240,11 @@ impl Taxonomy {
     #[must_use]
     pub fn n_edges(&self) -> usize {
         self.parents.targets.len()
+    }
+
+    /// Every edge between labels, parent first, ascending.
+    pub fn edges(&self) -> impl Iterator<Item = (LabelId, LabelId)> + '_ {
+        self.labels().flat_map(|parent| self.children(parent).iter().map(move |&child| (parent, child)))
     }
 
     /// Whether no label has two parents; the root counts as one.
