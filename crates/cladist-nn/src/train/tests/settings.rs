@@ -142,7 +142,7 @@ fn accumulated_batches_make_one_update_of_their_mean() {
     let config = TrainConfig { epochs: 1, dropout: Some(0.0), ..quick() };
     let run = |batch_size, accumulate| {
         let mut run = Run::new(&toy, TrainConfig { batch_size, accumulate, ..config.clone() });
-        run.design.head = crate::heads::AnyHeadConfig::Flat(crate::heads::flat::FlatConfig {
+        run.design.head = AnyHeadConfig::Flat(crate::heads::flat::FlatConfig {
             dropout: 0.0,
             ..crate::heads::flat::FlatConfig::default()
         });
