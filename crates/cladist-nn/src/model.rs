@@ -61,6 +61,9 @@ pub struct NeuralModel {
     pub(crate) design: Design,
 }
 
+/// The bytes of a token in the text, and a label's weight on it.
+pub type TokenWeight = ((u32, u32), f32);
+
 /// A score and, if gold labels were given, a loss.
 pub(crate) struct Judged {
     pub(crate) rows: Vec<Vec<(LabelId, f32)>>,
@@ -254,14 +257,14 @@ impl NeuralModel {
         Ok(Judged { rows, loss })
     }
 
-    /// How much each of these labels looks at each token of a document, with the token's bytes in the text; `None` if
-    /// the head does not look at tokens label by label. The windows of a long document count alike. Marks at the ends
+    /// How much each of these labels looks at each token of a document; `None` if the head does not look at tokens
+    /// label by label. The windows of a long document count alike. Marks at the ends
     /// of a window are left out, so the weights of a label come to less than 1.
     pub fn attention(
         &self,
         document: &Document,
         labels: &[LabelId],
-    ) -> Result<Option<Vec<Vec<((u32, u32), f32)>>>> {
+    ) -> Result<Option<Vec<Vec<TokenWeight>>>> {
         let tokens = self.tokenize(std::slice::from_ref(document))?;
         let windows = numbered(&tokens);
         let mut looks = !labels.is_empty();

@@ -212,7 +212,7 @@ mod tests {
             let (rows, input) = (random([7, 3], 2).require_grad(), random([5, 4], 3).require_grad());
             let result = match at_once {
                 Some(n) => by_rows(rows.clone(), &linear, vec![input.clone()], n, work()),
-                None => work()(0, rows.clone(), &linear, &[input.clone()]),
+                None => work()(0, rows.clone(), &linear, std::slice::from_ref(&input)),
             };
             // Twice, as a tensor that others use too.
             let loss = (result.clone() * slope.clone()).sum() + (rows.clone() * rows.clone()).sum();

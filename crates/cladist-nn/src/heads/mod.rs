@@ -275,7 +275,6 @@ macro_rules! heads {
     ($($(#[$doc:meta])* $variant:ident { $name:literal, $module:ident::$config:ident => $head:ident };)+) => {
         /// Any head.
         #[derive(Module, Debug)]
-        #[expect(clippy::large_enum_variant, reason = "a model has one head")]
         pub enum AnyHead {
             $($(#[$doc])* $variant($module::$head),)+
         }

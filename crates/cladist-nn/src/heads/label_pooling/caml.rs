@@ -57,7 +57,7 @@ impl HeadConfig for CamlConfig {
     }
 
     fn describes(&self) -> Option<DescriptionConfig> {
-        (self.description_weight > 0.0).then(|| DescriptionConfig {
+        (self.description_weight > 0.0).then_some(DescriptionConfig {
             path: false,
             max_tokens: self.max_tokens,
             vector: DescriptionVector::Cls,
