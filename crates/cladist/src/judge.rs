@@ -2,7 +2,7 @@
 
 use cladist_core::calibrate::{EceOver, expected_calibration_error};
 use cladist_core::corpus::Split;
-use cladist_core::metrics::{self, Judged, MetricOptions, Report};
+use cladist_core::metrics::{self, Judged, MetricOptions, Report, Violations};
 use cladist_core::{LabelSet, Request, Scores};
 
 use crate::args::DecodeArgs;
@@ -23,6 +23,8 @@ pub struct Answers<'a> {
     pub gold: &'a [LabelSet],
     /// Expected calibration error before calibration, if it changes anything.
     pub raw_error: Option<f64>,
+    /// Children that outrank a parent before scores are made coherent, if they are.
+    pub incoherent: Option<Violations>,
 }
 
 impl<'a> Answers<'a> {
@@ -49,9 +51,11 @@ impl<'a> Answers<'a> {
             )?
         };
         let decoder = decoder(model, args, false, session)?;
-        let scores = decoder.prepare(calibration.apply(raw, model.taxonomy()));
+        let calibrated = calibration.apply(raw, model.taxonomy());
+        let incoherent = decoder.makes_coherent().then(|| Violations::count(&calibrated, model.taxonomy()));
+        let scores = decoder.prepare(calibrated);
         let predicted = decoder.decode(&scores);
-        Ok(Self { model, scores, predicted, gold: &split.gold, raw_error })
+        Ok(Self { model, scores, predicted, gold: &split.gold, raw_error, incoherent })
     }
 
     /// What metrics look at.
@@ -73,6 +77,11 @@ impl<'a> Answers<'a> {
             metrics::evaluate(scores, predicted, gold, taxonomy, counts, options, &session.job())?;
         if let Some(error) = self.raw_error {
             report.metrics.insert("ece-uncalibrated".to_owned(), error);
+        }
+        if let Some(before) = self.incoherent {
+            report.metrics.insert("coherence-violations-before".to_owned(), before.violated as f64);
+            let rate = before.rate().map(|rate| ("coherence-violation-rate-before".to_owned(), rate));
+            report.metrics.extend(rate);
         }
         Ok(report)
     }

@@ -72,6 +72,7 @@ pub fn report(evaluation: &Evaluation) -> String {
     }
     page.push_str("</table></section><section>");
     levels(&mut page, report);
+    branches(&mut page, report);
     shots(&mut page, report);
     reliability(&mut page, &report.reliability);
     frequency(&mut page, &report.per_label);
@@ -128,6 +129,32 @@ fn levels(page: &mut String, report: &Report) {
             row.f1,
             figure(row.macro_f1),
             figure(row.r_precision)
+        );
+    }
+    page.push_str("</table>");
+}
+
+fn branches(page: &mut String, report: &Report) {
+    if report.per_branch.is_empty() {
+        return;
+    }
+    page.push_str(
+        "<h2>By branch</h2><table><tr><th class=text>branch<th>labels<th>gold<th>predicted<th>precision<th>recall<th>F1<th>macro F1<th>hierarchical F1<th>macro",
+    );
+    for row in &report.per_branch {
+        let _ = write!(
+            page,
+            "<tr><td class=text>{}<td>{}<td>{}<td>{}<td>{:.4}<td>{:.4}<td>{:.4}<td>{}<td>{:.4}<td>{}",
+            escape(&row.name),
+            row.labels,
+            row.gold,
+            row.predicted,
+            row.precision,
+            row.recall,
+            row.f1,
+            figure(row.macro_f1),
+            row.hierarchical_f1,
+            figure(row.hierarchical_macro_f1)
         );
     }
     page.push_str("</table>");
