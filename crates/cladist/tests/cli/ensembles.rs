@@ -79,7 +79,7 @@ fn sequences_come_with_their_probability() {
 fn heads_on_word_vectors_are_trained_bundled_and_read_again() {
     let place = Place::with_corpus();
     place
-        .write("glove.txt", "password 1 0 0.5\nprinter 0 1 -0.5\nvpn 0.2 0.3 0.4\nthe 0 0 0.1\nto 0.1 0 0\n");
+        .write("glove.txt", "kitten 1 0 0.5\nwhiskers 0 1 -0.5\npurr 0.2 0.3 0.4\nthe 0 0 0.1\nto 0.1 0 0\n");
     for (head, encoder, set) in [
         ("text-cnn", "words:12", "text-cnn.maps=16"),
         ("text-cnn", "words:glove.txt", "text-cnn.layout=kim"),
