@@ -195,7 +195,7 @@ fn an_ensemble_is_made_of_the_runs_of_its_members_seed_by_seed() {
     let place = Place::with_corpus();
     let command = "experiment mixed --corpus corpus --encoder scratch:tiny --max-tokens 24 --threads 1 --seeds 2 --epochs 2 \
                    --variants text-cnn,flat,label-sequence,mixed --set text-cnn:encoder=words:8 \
-                   --set text-cnn:text-cnn.maps=8 --set text-cnn:train.epochs=1 --out exp";
+                   --set text-cnn:text-cnn.maps=8 --set text-cnn:train.epochs=1 --set sgm:sgm.hidden=8 --out exp";
     let outcome = place.run(command).ok();
     for word in
         ["HA", "micro-F1", "ACC", "mixed", "label-sequence.beam", "`label-sequence` with other settings"]

@@ -110,11 +110,8 @@ impl Plan {
         let axes = axes(experiment, args)?;
         for_known_variants(experiment, args)?;
         let keys = axes.iter().flat_map(|axis| &axis.keys).map(String::as_str);
-        let set = args
-            .train
-            .set
-            .iter()
-            .map(|argument| of_variant(argument).map_or(argument.as_str(), |(_, set)| set));
+        // What is for one variant alone is of no concern to the others.
+        let set = args.train.set.iter().filter(|set| of_variant(set).is_none()).map(String::as_str);
         no_other_heads(&chosen, keys.chain(set))?;
         let variants: Vec<PlannedVariant> = chosen
             .into_iter()
