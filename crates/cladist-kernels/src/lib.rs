@@ -14,6 +14,8 @@ pub mod layer;
 mod math;
 pub mod norm;
 pub mod pool;
+#[cfg(test)]
+mod random;
 pub mod recurrent;
 mod simd;
 

@@ -1,17 +1,8 @@
 use super::*;
+use crate::random::values;
 
 const SHAPE: Shape = Shape { heads: Heads { hidden: 16, n_heads: 2 }, intermediate: 40, epsilon: 1e-5 };
 const OFFSETS: [usize; 4] = [0, 3, 64, 70];
-
-fn values(n: usize, seed: u64, scale: f32) -> Vec<f32> {
-    let mut x = seed;
-    (0..n)
-        .map(|_| {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (((x >> 40) as f32 / (1u64 << 23) as f32) - 1.0) * scale
-        })
-        .collect()
-}
 
 fn sizes() -> [usize; 12] {
     let (h, i) = (SHAPE.heads.hidden, SHAPE.intermediate);
