@@ -14,8 +14,8 @@ pub fn explain(documents: &[Explained]) -> String {
         page,
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>\
          <title>Explanations</title><style>{STYLE} .columns > section {{ flex: 1 1 24rem; }} .text {{ white-space: pre-wrap; }} \
-         span[title] {{ border-radius: .2rem; }}</style><h1>Explanations</h1><p class=soft>Green: without the word the label would be less \
-         probable; red: more. Strongest where the probability changes most.</p>"
+         span[title] {{ border-radius: .2rem; }}</style><h1>Explanations</h1><p class=soft>Green: the word speaks for the label; red: \
+         against it. The stronger the colour, the more it matters, as the method measures it.</p>"
     );
     for document in documents {
         let _ = write!(page, "<h2>{}</h2><div class=columns>", escape(&document.id));
