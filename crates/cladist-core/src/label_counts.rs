@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::taxonomy::LabelSet;
+use crate::taxonomy::{LabelSet, Taxonomy};
 
 /// Training counts of one taxonomy's labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,5 +22,15 @@ impl LabelCounts {
             counts[label.index()] += 1;
         }
         Self { n_documents: gold.len(), counts }
+    }
+
+    /// The counts of `taxonomy` by the labels of another one; labels that it does not have were never seen.
+    #[must_use]
+    pub fn moved(&self, taxonomy: &Taxonomy, other: &Taxonomy) -> Self {
+        let count = |label| {
+            let known = taxonomy.get(other.id(label));
+            known.and_then(|known| self.counts.get(known.index())).copied().unwrap_or(0)
+        };
+        Self { n_documents: self.n_documents, counts: other.labels().map(count).collect() }
     }
 }

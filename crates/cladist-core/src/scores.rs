@@ -13,6 +13,8 @@ use crate::taxonomy::LabelId;
 pub struct Scores {
     entries: Vec<(LabelId, f32)>,
     ends: Vec<usize>,
+    /// How many labels each document should have, if the classifier says; for all documents or none.
+    counts: Vec<u32>,
 }
 
 impl Default for Scores {
@@ -25,7 +27,7 @@ impl Scores {
     /// Scores of no document.
     #[must_use]
     pub fn new() -> Self {
-        Self { entries: Vec::new(), ends: Vec::new() }
+        Self { entries: Vec::new(), ends: Vec::new(), counts: Vec::new() }
     }
 
     /// Appends a document's scores, given in any order. NaN counts as 0.
@@ -49,8 +51,22 @@ impl Scores {
         scores
     }
 
+    /// The same with what the classifier says of how many labels each document has.
+    #[must_use]
+    pub fn with_counts(mut self, counts: Vec<u32>) -> Self {
+        self.counts = counts;
+        self
+    }
+
+    /// How many labels each document should have; empty if the classifier does not say.
+    #[must_use]
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
     /// Appends another batch of documents.
     pub fn append(&mut self, other: Self) {
+        self.counts.extend(other.counts);
         let shift = self.entries.len();
         self.entries.extend(other.entries);
         self.ends.extend(other.ends.iter().map(|end| end + shift));

@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod blocks;
+pub mod counts;
 pub mod descriptions;
 pub mod device;
 pub mod encoder;

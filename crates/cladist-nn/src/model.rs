@@ -10,6 +10,7 @@ use cladist_core::classifier::LabelSequence;
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
 
+use crate::counts::{self, CountNetwork};
 use crate::descriptions::{self, Descriptions};
 use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
 use crate::error::{Error, Result};
@@ -55,11 +56,16 @@ pub struct NeuralModel {
     /// Their vectors, made once for all batches. They are not saved: the encoder and the taxonomy are, so that a label
     /// described anew, or a new one, is read as it is.
     labels: Option<LabelStates>,
+    /// How many labels a document has, if that was learnt.
+    pub(crate) counts: Option<CountNetwork>,
     pub(crate) layers: LayerSet,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) taxonomy: Taxonomy,
     pub(crate) design: Design,
 }
+
+/// Windows, each with the number of its document.
+pub(crate) type Windows<'a> = [(usize, &'a Sequence)];
 
 /// The bytes of a token in the text, and a label's weight on it.
 pub type TokenWeight = ((u32, u32), f32);
@@ -67,6 +73,8 @@ pub type TokenWeight = ((u32, u32), f32);
 /// A score and, if gold labels were given, a loss.
 pub(crate) struct Judged {
     pub(crate) rows: Vec<Vec<(LabelId, f32)>>,
+    /// How many labels each document has, if the model knows.
+    pub(crate) counts: Vec<u32>,
     /// Mean loss over documents.
     pub(crate) loss: f64,
 }
@@ -148,6 +156,7 @@ impl NeuralModel {
             packed: None,
             descriptions,
             labels: None,
+            counts: None,
             layers,
             tokenizer,
             taxonomy,
@@ -163,7 +172,8 @@ impl NeuralModel {
         writer.write("model.safetensors", &weights)?;
         writer.write("tokenizer.json", self.tokenizer.to_json())?;
         let head = parameters::write(&parameters::named(&self.network.head)).map_err(core)?;
-        writer.write(HEAD, &head)
+        writer.write(HEAD, &head)?;
+        self.save_counts(writer)
     }
 
     /// Reads what [`NeuralModel::save`] wrote.
@@ -181,6 +191,7 @@ impl NeuralModel {
         let values = parameters::read(&path)?;
         model.network.head = parameters::replace(model.network.head, values)
             .map_err(|reason| parameters::unfit(&path, reason))?;
+        model.load_counts(folder)?;
         Ok(model.ready())
     }
 
@@ -234,6 +245,7 @@ impl NeuralModel {
         let windows = numbered(documents);
         let mut rows: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); windows.len()];
         let mut loss = 0.0;
+        let mut numbers: Vec<Vec<f32>> = vec![Vec::new(); windows.len()];
         // Pooling windows needs every label's score, and so does choosing among labels of some levels.
         let early = windows.len() == documents.len() && request.levels.is_none();
         let top_k = request.top_k.filter(|_| early);
@@ -248,13 +260,22 @@ impl NeuralModel {
             for (&n, row) in batch.iter().zip(self.network.head.score(input, top_k)) {
                 rows[n] = row;
             }
+            if let Some(network) = &self.counts {
+                let vectors = counts::vectors(input.documents, &layers);
+                batch.iter().zip(network.probabilities(vectors)).for_each(|(&n, row)| numbers[n] = row);
+            }
         })?;
+        let counts = self
+            .counts
+            .as_ref()
+            .map(|_| counts::likeliest(&windows, documents.len(), &numbers))
+            .unwrap_or_default();
         loss /= windows.len().max(1) as f64;
         if windows.len() > documents.len() {
             rows = pool(documents, rows, self.design.tokens.pool);
         }
         rows.iter_mut().for_each(|row| request.narrow(row, &self.taxonomy));
-        Ok(Judged { rows, loss })
+        Ok(Judged { rows, counts, loss })
     }
 
     /// How much each of these labels looks at each token of a document; `None` if the head does not look at tokens
@@ -297,9 +318,9 @@ impl NeuralModel {
     }
 
     /// Runs the encoder on windows of similar length at a time; `work` gets the numbers of the windows and their states.
-    fn each_batch(
+    pub(crate) fn each_batch(
         &self,
-        windows: &[(usize, &Sequence)],
+        windows: &Windows<'_>,
         layers: &LayerSet,
         request: &Request<'_>,
         mut work: impl FnMut(&[usize], &HeadInput<'_>),
@@ -320,7 +341,7 @@ impl NeuralModel {
 }
 
 /// All windows, each with the number of its document.
-fn numbered(documents: &[Vec<Sequence>]) -> Vec<(usize, &Sequence)> {
+pub(crate) fn numbered(documents: &[Vec<Sequence>]) -> Vec<(usize, &Sequence)> {
     let windows = documents.iter().enumerate();
     windows.flat_map(|(n, windows)| windows.iter().map(move |window| (n, window))).collect()
 }
@@ -354,9 +375,8 @@ impl Classifier for NeuralModel {
         for chunk in documents.chunks(CHUNK) {
             request.job.cancel.check()?;
             let tokens = self.tokenize(chunk).map_err(Error::into_core)?;
-            for row in self.run(&tokens, None, request)?.rows {
-                scores.push_row(row);
-            }
+            let Judged { rows, counts, .. } = self.run(&tokens, None, request)?;
+            scores.append(Scores::from_rows(rows).with_counts(counts));
         }
         Ok(scores)
     }

@@ -6,7 +6,7 @@ use anyhow::bail;
 use cladist_core::Error;
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
 use cladist_core::corpus::{Ancestors, DataConfig};
-use cladist_core::decode::DecodeConfig;
+use cladist_core::decode::{DecodeConfig, Rule};
 use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain};
 use cladist_core::metrics::MetricOptions;
 use cladist_core::mixed::MixedConfig;
@@ -399,6 +399,14 @@ impl RunConfig {
                 recipe.train.validate()?;
             }
             Recipe::Mixed(mixed) => mixed.validate()?,
+        }
+        if decode.rule == Rule::PredictedCount && !matches!(self.recipe, Recipe::Neural(_)) {
+            return Err(Error::setting(
+                "decode.rule",
+                "`threshold`, but with heads on encoders",
+                "predicted-count",
+            )
+            .into());
         }
         data.validate()?;
         calibrate.validate()?;

@@ -1,7 +1,7 @@
 //! From flags to a decoder: what was fitted in training, unless a flag says otherwise.
 
 use cladist_core::corpus::Ancestors;
-use cladist_core::decode::{ClosureRule, DecodeConfig, Decoder, Thresholds};
+use cladist_core::decode::{ClosureRule, DecodeConfig, Decoder, Rule, Thresholds};
 
 use crate::args::{DecodeArgs, PathsArg};
 use crate::model::Model;
@@ -15,6 +15,7 @@ pub fn settings(model: &Model, args: &DecodeArgs, by_rank: bool) -> DecodeConfig
         DecodeConfig { threshold: model.thresholds.clone(), ..model.config.common.decode.clone() };
     if let Some(threshold) = args.threshold {
         config.threshold = Thresholds::One(threshold);
+        config.rule = Rule::Threshold;
     }
     if let Some(k) = args.top_k {
         config.top_k = Some(k);

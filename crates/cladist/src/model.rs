@@ -100,21 +100,41 @@ pub fn settings_of(path: &Path) -> anyhow::Result<RunConfig> {
     Settings::read(&bundle_of(path).join("config.toml"))?.resolve()
 }
 
-fn load(folder: &Path, device: &str, changes: &[String]) -> anyhow::Result<Model> {
+/// How a bundle is opened: settings that are changed, and a taxonomy with more labels than its own.
+#[derive(Default)]
+struct Opening<'a> {
+    changes: &'a [String],
+    extend: Option<&'a mut dyn FnMut(&Taxonomy) -> anyhow::Result<Taxonomy>>,
+}
+
+fn load(folder: &Path, device: &str, opening: Opening<'_>) -> anyhow::Result<Model> {
     bundle::verify(folder, KIND)?;
     let mut settings = Settings::read(&folder.join("config.toml"))?;
-    for change in changes {
+    for change in opening.changes {
         settings.set_argument(change)?;
     }
     let config: RunConfig = settings.resolve()?;
     let path = folder.join("taxonomy.json");
     let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
-    let taxonomy = from_json(&bytes)
+    let mut taxonomy = from_json(&bytes)
         .map_err(|problems| Error::from(BundleError::Content { path, reason: problems.to_string() }))?;
-    let counts: LabelCounts = json(&folder.join("label_counts.json"))?;
+    let mut counts: LabelCounts = json(&folder.join("label_counts.json"))?;
     if counts.counts.len() != taxonomy.n_labels() {
         let reason = format!("{} counts for {} labels", counts.counts.len(), taxonomy.n_labels());
         bail!(Error::from(BundleError::Content { path: folder.join("label_counts.json"), reason }));
+    }
+    if let Some(extend) = opening.extend {
+        let knows = matches!(&config.recipe, Recipe::Neural(recipe) if recipe.head.knows_new_labels());
+        if !knows {
+            bail!(ConfigError::Missing(format!(
+                "`{}` has an output for each label that it was trained with, and none for new ones\n\
+                 hint: train `--head label-attention`, which tells labels apart by their descriptions",
+                config.head()
+            )));
+        }
+        let wider = extend(&taxonomy)?;
+        counts = counts.moved(&taxonomy, &wider);
+        taxonomy = wider;
     }
     let calibration: Calibration = json(&folder.join("calibration.json"))?;
     let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
@@ -135,7 +155,9 @@ fn load(folder: &Path, device: &str, changes: &[String]) -> anyhow::Result<Model
                 bail!(Error::from(BundleError::Content { path, reason }));
             }
             let members = (0..mixed.members.len())
-                .map(|n| Ok(Arc::new(load(&folder.join(member(n)), device, &[])?.pipeline) as _))
+                .map(|n| {
+                    Ok(Arc::new(load(&folder.join(member(n)), device, Opening::default())?.pipeline) as _)
+                })
                 .collect::<anyhow::Result<_>>()?;
             Arc::new(Mixed::new(members, taxonomy)?.with_weights(weights)?)
         }
@@ -193,10 +215,23 @@ pub fn open_with(path: &Path, changes: &[String], session: &Session) -> anyhow::
             }
         }
     }
+    open_as(path, Opening { changes, extend: None }, session)
+}
+
+/// The same with a taxonomy made of its own, if its head scores labels that it has not met.
+pub fn open_extended(
+    path: &Path,
+    session: &Session,
+    mut extend: impl FnMut(&Taxonomy) -> anyhow::Result<Taxonomy>,
+) -> anyhow::Result<Run> {
+    open_as(path, Opening { extend: Some(&mut extend), ..Opening::default() }, session)
+}
+
+fn open_as(path: &Path, opening: Opening<'_>, session: &Session) -> anyhow::Result<Run> {
     let device = &session.device;
     let inner = path.join("bundle");
     if inner.join(MANIFEST).exists() {
-        let model = load(&inner, device, changes)?;
+        let model = load(&inner, device, opening)?;
         let card = path.join("data.json");
         let source = if card.exists() {
             let card: DataCard = json(&card).with_context(|| format!("cannot use `{}`", path.display()))?;
@@ -207,7 +242,7 @@ pub fn open_with(path: &Path, changes: &[String], session: &Session) -> anyhow::
         return Ok(Run { model, folder: Some(path.to_owned()), source });
     }
     check_place(path)?;
-    Ok(Run { model: load(path, device, changes)?, folder: None, source: None })
+    Ok(Run { model: load(path, device, opening)?, folder: None, source: None })
 }
 
 /// Refuses what is no folder.

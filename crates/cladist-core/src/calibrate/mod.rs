@@ -179,7 +179,7 @@ impl Calibration {
             .with_min_len(256)
             .map(|document| self.apply_row(scores.row(document), taxonomy))
             .collect();
-        Scores::from_rows(rows)
+        Scores::from_rows(rows).with_counts(scores.counts().to_vec())
     }
 
     fn apply_row(&self, row: &[(LabelId, f32)], taxonomy: &Taxonomy) -> Vec<(LabelId, f32)> {

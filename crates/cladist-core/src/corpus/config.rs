@@ -38,6 +38,9 @@ pub struct DataConfig {
     pub max_levels: Option<usize>,
     /// Labels of the taxonomy that no training document has, nor any of their descendants.
     pub labels_without_documents: LabelsWithoutDocuments,
+    /// The share of labels at the bottom that training documents have to hold out of training, with the documents that
+    /// have no others; 0 for none.
+    pub hold_out_labels: f64,
     /// Documents without text after normalisation, or without features.
     pub empty_documents: KeepOrDrop,
     /// Documents without labels; in some corpora that means that none applies.
@@ -50,7 +53,7 @@ pub struct DataConfig {
     pub dev: f64,
     /// Whether held-out documents have each label in about the same share as the rest.
     pub stratified: bool,
-    /// Decides which documents are held out.
+    /// Decides which documents and labels are held out.
     pub seed: u64,
 }
 
@@ -142,6 +145,7 @@ impl Default for DataConfig {
             drop_top_levels: 0,
             max_levels: None,
             labels_without_documents: LabelsWithoutDocuments::default(),
+            hold_out_labels: 0.0,
             empty_documents: KeepOrDrop::default(),
             unlabelled_documents: KeepOrDrop::default(),
             duplicate_ids: DuplicateIds::default(),
@@ -159,6 +163,10 @@ impl DataConfig {
         let refuse = |key, value: String, expected| Err(Error::setting(key, expected, value));
         if !(0.0..1.0).contains(&self.dev) {
             return refuse("data.dev", self.dev.to_string(), "a share from 0 to below 1");
+        }
+        if !(0.0..1.0).contains(&self.hold_out_labels) {
+            let expected = "a share from 0 to below 1";
+            return refuse("data.hold_out_labels", self.hold_out_labels.to_string(), expected);
         }
         if self.max_levels == Some(0) {
             return refuse("data.max_levels", "0".to_owned(), "at least 1");

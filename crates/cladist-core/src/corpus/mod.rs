@@ -9,6 +9,7 @@ mod check;
 mod config;
 mod error;
 mod gold;
+mod held_out;
 mod leaks;
 mod pairs;
 mod read;
@@ -117,7 +118,7 @@ pub fn load(
         match config.unknown_labels {
             UnknownLabels::Error => report.unknown_labels.refuse().map(|()| None)?,
             UnknownLabels::Drop => None,
-            UnknownLabels::Add => Some(vocabulary::extended(&taxonomy, gold.unknown_labels())?),
+            UnknownLabels::Add => Some(taxonomy.extended(&Taxonomy::flat(gold.unknown_labels()))?),
         }
     };
     taxonomy = extended.unwrap_or(taxonomy);
@@ -128,6 +129,12 @@ pub fn load(
         if config.labels_without_documents == LabelsWithoutDocuments::Drop && used.len() < taxonomy.n_labels()
         {
             taxonomy = taxonomy.restrict(&used);
+        }
+        let gone = held_out::choose(&taxonomy, train, config.hold_out_labels, config.seed);
+        if !gone.is_empty() {
+            report.held_out_labels = gone.len();
+            held_out::drop_documents(&mut splits, &taxonomy, &gone);
+            taxonomy = taxonomy.without(&gone);
         }
     }
     report.vocabulary.count(&taxonomy);
@@ -152,8 +159,8 @@ pub fn load(
 }
 
 /// Reads one split for a taxonomy that stays as it is, so that labels cannot be added: `unknown_labels = "add"` is
-/// `drop` here. So is `error` where labels without documents were dropped, because then gold labels may well be
-/// missing.
+/// `drop` here. So is `error` where labels were held out or those without documents dropped, because then gold labels
+/// may well be missing.
 ///
 /// A dev split that training held out of train is held out in the same way again.
 pub fn load_split(
@@ -189,6 +196,7 @@ pub fn load_split(
     report.repeated_labels = gold.repeated;
     if config.unknown_labels == UnknownLabels::Error
         && config.labels_without_documents == LabelsWithoutDocuments::Keep
+        && config.hold_out_labels == 0.0
     {
         report.unknown_labels.refuse()?;
     }

@@ -25,7 +25,9 @@ pub struct DataReport {
     pub truncated_gold: usize,
     /// Labels that no training document has, nor any of their descendants; `None` without a train split.
     pub labels_without_documents: Option<usize>,
-    /// Gold labels of dev and test that left with them, counted each time.
+    /// Labels held out of training.
+    pub held_out_labels: usize,
+    /// Gold labels that left with either, counted each time.
     pub dropped_gold: usize,
     /// Texts in two splits.
     pub leaks: LeakReport,
@@ -153,9 +155,12 @@ impl fmt::Display for DataReport {
         }
         if let Some(n @ 1..) = self.labels_without_documents {
             write!(f, "\nlabels without training documents: {n}")?;
-            if self.dropped_gold > 0 {
-                write!(f, "; {} gold labels of dev and test dropped with them", self.dropped_gold)?;
-            }
+        }
+        if self.held_out_labels > 0 {
+            write!(f, "\nlabels held out of training: {}", self.held_out_labels)?;
+        }
+        if self.dropped_gold > 0 {
+            write!(f, "\ngold labels dropped with them: {}", self.dropped_gold)?;
         }
         if self.leaks.total() > 0 {
             let LeakReport { train_in_dev, train_in_test, dev_in_test, dropped, .. } = self.leaks;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{CorpusSource, DataConfig};
 use crate::document::Document;
 use crate::error::Result;
-use crate::taxonomy::{Builder, Origin, Taxonomy, io};
+use crate::taxonomy::{Taxonomy, io};
 
 /// What a vocabulary came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -55,47 +55,4 @@ pub(super) fn read(
 pub(super) fn of_documents<'a>(documents: impl Iterator<Item = &'a Document>) -> Taxonomy {
     let labels: BTreeSet<&str> = documents.flat_map(|d| d.labels.iter().map(String::as_str)).collect();
     Taxonomy::flat(labels)
-}
-
-/// The taxonomy with more labels directly under the root.
-pub(super) fn extended<'a>(taxonomy: &Taxonomy, more: impl IntoIterator<Item = &'a str>) -> Result<Taxonomy> {
-    let here = Origin::default();
-    let mut builder = Builder::new();
-    for label in taxonomy.labels() {
-        builder.declare(taxonomy.label(label).clone(), &here);
-    }
-    for label in taxonomy.labels() {
-        for &parent in taxonomy.parents(label) {
-            builder.edge(Some(taxonomy.id(parent)), taxonomy.id(label), &here);
-        }
-        if taxonomy.is_root_child(label) {
-            builder.edge(None, taxonomy.id(label), &here);
-        }
-    }
-    for id in more {
-        builder.edge(None, id, &here);
-    }
-    Ok(builder.build()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_are_added_under_the_root_and_the_rest_stays() {
-        let here = Origin::default();
-        let mut builder = Builder::new();
-        builder.edge(None, "b", &here);
-        builder.edge(Some("b"), "a", &here);
-        builder.edge(None, "a", &here);
-        builder.name("a", "An A", &here);
-        let before = builder.build().unwrap();
-        let after = extended(&before, ["c"]).unwrap();
-        assert_eq!(after.n_labels(), 3);
-        let a = after.get("a").unwrap();
-        assert_eq!((after.name(a), after.level(a), after.parents(a).len()), ("An A", 1, 1));
-        assert_eq!(after.level(after.get("c").unwrap()), 1);
-        assert_eq!(extended(&before, []).unwrap(), before);
-    }
 }

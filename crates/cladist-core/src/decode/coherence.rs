@@ -18,7 +18,7 @@ pub fn make_coherent(scores: &Scores, taxonomy: &Taxonomy) -> Scores {
         .with_min_len(256)
         .map_init(|| Workspace::new(taxonomy), |space, document| space.lift(scores.row(document), &[]))
         .collect();
-    Scores::from_rows(rows)
+    Scores::from_rows(rows).with_counts(scores.counts().to_vec())
 }
 
 /// Reusable scratch space: one entry per label, of which each document touches only a few.

@@ -2,7 +2,8 @@
 //!
 //! Decoding takes these steps, each of them optional but the second:
 //! 1. *coherence*: a label's score becomes the largest score of the label and its descendants;
-//! 2. *threshold*: labels with `score > threshold` (strictly) and `score > floor` are chosen;
+//! 2. *threshold*: labels with `score > threshold` (strictly) and `score > floor` are chosen; or, by *predicted count*,
+//!    as many of the best labels as the classifier says that the document has;
 //! 3. *coarser when unsure*: a chosen label goes if a descendant of it is chosen, on whatever path of a DAG, so that
 //!    the deepest passing labels stay; for a label that does not pass, its deepest passing ancestors answer;
 //! 4. *at least*: if fewer than `at_least` are chosen, the best others above the floor join;
@@ -41,10 +42,23 @@ pub enum ClosureRule {
     Prune,
 }
 
+/// What passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// Labels above their thresholds.
+    #[default]
+    Threshold,
+    /// As many labels as a network says that learnt how many a document has; by thresholds where none does.
+    PredictedCount,
+}
+
 /// How scores become label sets: the section `[decode]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeConfig {
+    /// What passes: labels above their `threshold`, or the `predicted-count` best.
+    pub rule: Rule,
     /// A label is chosen if its score is above this: one number, a list of one number per level, or a table with
     /// a `default` and numbers for `labels` by id.
     pub threshold: Thresholds,
@@ -66,6 +80,7 @@ pub struct DecodeConfig {
 impl Default for DecodeConfig {
     fn default() -> Self {
         Self {
+            rule: Rule::default(),
             threshold: Thresholds::default(),
             top_k: None,
             at_least: 0,
@@ -96,9 +111,10 @@ impl DecodeConfig {
     /// Checks the settings against a taxonomy.
     pub fn build<'a>(&self, taxonomy: &'a Taxonomy) -> Result<Decoder<'a>> {
         self.validate()?;
-        let Self { threshold, top_k, at_least, floor, closure, coherence, coarser_when_unsure } = self;
+        let Self { rule, threshold, top_k, at_least, floor, closure, coherence, coarser_when_unsure } = self;
         Ok(Decoder {
             taxonomy,
+            rule: *rule,
             thresholds: threshold.resolve(taxonomy)?,
             top_k: top_k.unwrap_or(usize::MAX),
             at_least: *at_least,
@@ -114,6 +130,7 @@ impl DecodeConfig {
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
     taxonomy: &'a Taxonomy,
+    rule: Rule,
     /// By label.
     thresholds: Vec<f32>,
     top_k: usize,
@@ -158,12 +175,20 @@ impl Decoder<'_> {
             .with_min_len(256)
             .map_init(
                 || Workspace::new(self.taxonomy),
-                |space, document| finish(self.choose(scores.row(document), space)),
+                |space, document| {
+                    let count = scores.counts().get(document).filter(|_| self.rule == Rule::PredictedCount);
+                    finish(self.choose(scores.row(document), count.copied(), space))
+                },
             )
             .collect()
     }
 
-    fn choose(&self, row: &[(LabelId, f32)], space: &mut Workspace) -> Vec<(LabelId, f32)> {
+    fn choose(
+        &self,
+        row: &[(LabelId, f32)],
+        count: Option<u32>,
+        space: &mut Workspace,
+    ) -> Vec<(LabelId, f32)> {
         let coherent;
         let row = if self.coherence {
             let mut lifted = space.lift(row, &[]);
@@ -173,8 +198,15 @@ impl Decoder<'_> {
         } else {
             row
         };
-        let passes = |&(label, score): &(LabelId, f32)| {
-            score > self.floor && self.thresholds.get(label.index()).is_some_and(|&t| score > t)
+        // The last label that the count leaves room for.
+        let last = count.map(|count| row[..row.len().min(count as usize)].last());
+        let passes = |entry: &(LabelId, f32)| {
+            let (label, score) = *entry;
+            let enough = match last {
+                Some(last) => last.is_some_and(|last| by_rank(entry, last).is_le()),
+                None => self.thresholds.get(label.index()).is_some_and(|&t| score > t),
+            };
+            enough && score > self.floor
         };
         if self.coarser {
             space.mark_above(row.iter().filter(|entry| passes(entry)).map(|&(label, _)| label));

@@ -54,6 +54,26 @@ fn the_deepest_ancestors_that_pass_answer_for_an_unsure_label() {
 }
 
 #[test]
+fn a_predicted_count_chooses_the_best_whatever_their_scores() {
+    let taxonomy = diamond();
+    let row: &[(&str, f32)] = &[("a", 0.1), ("b", 0.2), ("c", 0.1)];
+    let scores = scores(&taxonomy, &[row; 5]).with_counts(vec![0, 1, 2, 9, 3]);
+    let config = DecodeConfig { rule: Rule::PredictedCount, ..DecodeConfig::default() };
+    let sizes = |config: DecodeConfig, scores: &Scores| -> Vec<usize> {
+        config.build(&taxonomy).unwrap().decode(scores).iter().map(|set| set.len()).collect()
+    };
+    assert_eq!(sizes(config.clone(), &scores), [0, 1, 2, 3, 3]);
+    assert_eq!(sizes(DecodeConfig { top_k: Some(2), ..config.clone() }, &scores), [0, 1, 2, 2, 2]);
+    assert_eq!(sizes(DecodeConfig { floor: 0.15, ..config.clone() }, &scores), [0, 1, 1, 1, 1]);
+    assert_eq!(sizes(DecodeConfig::default(), &scores), [0; 5]);
+    // Coherence and calibration do not lose the numbers.
+    assert_eq!(
+        sizes(DecodeConfig { coherence: true, ..config }, &make_coherent(&scores, &taxonomy)),
+        [0, 1, 2, 3, 3]
+    );
+}
+
+#[test]
 fn per_level_thresholds_go_on_below_the_last_one() {
     let config = DecodeConfig { threshold: Thresholds::PerLevel(vec![0.9, 0.3]), ..DecodeConfig::default() };
     assert_eq!(chosen(&config, &[&[("a", 0.8), ("b", 0.4), ("c", 0.2), ("d", 0.4)]]), [["b", "d"]]);
@@ -131,6 +151,7 @@ fn configs() -> impl Strategy<Value = DecodeConfig> {
     )
         .prop_map(|(threshold, top_k, at_least, floor, closure, coherence, coarser_when_unsure)| {
             DecodeConfig {
+                rule: Rule::Threshold,
                 threshold,
                 top_k,
                 at_least,

@@ -10,6 +10,7 @@ mod closure;
 mod coding_tree;
 mod cycles;
 mod diff;
+mod extend;
 pub mod io;
 mod order;
 mod path;

@@ -3,3 +3,4 @@
 pub mod attribution;
 pub mod divergence;
 pub mod layers;
+pub mod nearest;

@@ -2,6 +2,7 @@
 //!
 //! A new head is a file beside this one and a line in the table at the end.
 
+pub mod biforest;
 pub mod enc_dec;
 pub mod flat;
 pub mod label_attention;
@@ -75,6 +76,10 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     /// How descriptions of labels are to be read; `None` if the head needs none.
     fn describes(&self) -> Option<DescriptionConfig> {
         None
+    }
+    /// Whether nothing but descriptions tells labels apart, so that the trained head answers for labels that it has not met.
+    fn knows_new_labels(&self) -> bool {
+        false
     }
     /// A head with new parameters.
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;
@@ -327,6 +332,12 @@ macro_rules! heads {
                 match self { $(Self::$variant(config) => config.describes(),)+ }
             }
 
+            /// See [`HeadConfig::knows_new_labels`].
+            #[must_use]
+            pub fn knows_new_labels(&self) -> bool {
+                match self { $(Self::$variant(config) => config.knows_new_labels(),)+ }
+            }
+
             /// See [`HeadConfig::build`].
             pub fn build(&self, context: &HeadContext<'_>) -> Result<AnyHead> {
                 match self { $(Self::$variant(config) => Ok(AnyHead::$variant(config.build(context)?)),)+ }
@@ -392,6 +403,8 @@ macro_rules! heads {
 }
 
 heads! {
+    /// Labels that weigh n-grams.
+    Biforest { "biforest", biforest::BiforestConfig => Biforest };
     /// Labels that weigh the words after a convolution.
     Caml { "caml", caml::CamlConfig => LabelPooling };
     /// Labels one after the other, from a GRU on word vectors.

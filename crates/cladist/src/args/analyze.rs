@@ -14,6 +14,9 @@ pub enum AnalyzeCommand {
     Labels(AnalyzeLabelsArgs),
     /// How an encoder uses its layers: distances of `[CLS]` vectors, divergence and entropy of attention
     Layers(Box<AnalyzeLayersArgs>),
+    /// How a model does on labels that were held out of its training (`data.hold_out_labels`), beside nearest
+    /// descriptions and chance
+    ZeroShot(Box<AnalyzeZeroShotArgs>),
 }
 
 /// `cladist analyze layers`.
@@ -36,6 +39,30 @@ pub struct AnalyzeLayersArgs {
     #[arg(long, value_name = "N")]
     pub limit: Option<NonZeroUsize>,
     /// Folder for the figures and layers.json [default: `analysis` in the first run folder; for a bundle, here]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `cladist analyze zero-shot`.
+#[derive(Debug, Args)]
+#[command(override_usage = "cladist analyze zero-shot --bundle <RUN> [OPTIONS]")]
+pub struct AnalyzeZeroShotArgs {
+    /// Run folder or bundle of a head that reads descriptions
+    #[arg(long, value_name = "RUN")]
+    pub bundle: PathBuf,
+    /// The corpus; a run folder remembers its own.
+    #[command(flatten)]
+    pub corpus: CorpusArgs,
+    /// What becomes of bad lines.
+    #[command(flatten)]
+    pub bad_lines: BadLineArgs,
+    /// Which split [default: test, or dev if the corpus has no test]
+    #[arg(long, value_name = "NAME")]
+    pub split: Option<String>,
+    /// Folder for zero-shot.json [default: `analysis` in the run folder; for a bundle, here]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print JSON

@@ -9,7 +9,7 @@ mod neural;
 mod taxonomy;
 mod tune;
 
-pub use analyze::{AnalyzeCommand, AnalyzeLabelsArgs, AnalyzeLayersArgs, PlaneMethod};
+pub use analyze::{AnalyzeCommand, AnalyzeLabelsArgs, AnalyzeLayersArgs, AnalyzeZeroShotArgs, PlaneMethod};
 pub use corpus::{BadLineArgs, CorpusArgs, DecodeArgs, FieldArgs, PathsArg};
 pub use data::{DataCheckArgs, DataCommand, DataConvertArgs, DataSplitArgs, DataStatsArgs};
 pub use experiment::ExperimentArgs;

@@ -90,6 +90,25 @@ pub enum TaxonomyCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Give a trained model labels that it has not met: it scores them by their descriptions, without retraining
+    #[command(override_usage = "cladist taxonomy add-labels --bundle <RUN> --labels <FILE> [OPTIONS]")]
+    AddLabels {
+        /// Run folder or bundle of a head that reads descriptions
+        #[arg(long, value_name = "RUN")]
+        bundle: PathBuf,
+        /// Taxonomy with the new labels, if they have parents: labels that the model knows stay as they are
+        #[arg(long, value_name = "FILE")]
+        taxonomy: Option<PathBuf>,
+        /// How it is read.
+        #[command(flatten)]
+        read: TaxonomyReadArgs,
+        /// Write a new bundle here instead of changing the model
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// List the taxonomy formats
     Formats(JsonArgs),
 }

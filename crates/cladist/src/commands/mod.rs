@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod add_labels;
 pub mod analyze;
 pub mod compare;
 pub mod completions;

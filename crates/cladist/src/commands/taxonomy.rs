@@ -11,6 +11,7 @@ use cladist_core::taxonomy::{BottomLevels, Diff, OnCycle, TopLevels};
 use cladist_core::{Error, Taxonomy};
 use serde_json::json;
 
+use super::add_labels;
 use crate::args::{JsonArgs, TaxonomyCommand, TaxonomyReadArgs};
 use crate::error::ConfigError;
 use crate::output::Table;
@@ -38,6 +39,20 @@ pub fn run(command: &TaxonomyCommand, session: &Session) -> anyhow::Result<()> {
         TaxonomyCommand::Diff { old, new, read, json } => {
             let (old, new) = (load(old, read, session)?, load(new, read, session)?);
             diff(&Diff::between(&old, &new), *json, session)
+        }
+        TaxonomyCommand::AddLabels { bundle, taxonomy, read, out, json } => {
+            if taxonomy.is_none() && read.labels.is_none() {
+                bail!(ConfigError::Missing(
+                    "no labels given\nhint: pass `--labels FILE` with id, name and description in columns"
+                        .to_owned()
+                ));
+            }
+            let Loaded { taxonomy, warnings } =
+                read_vocabulary(taxonomy.as_deref(), read.labels.as_deref(), &options(read)?)?;
+            for warning in warnings {
+                session.output.warn(warning);
+            }
+            add_labels::run(bundle, &taxonomy, out.as_deref(), *json, session)
         }
         TaxonomyCommand::Formats(args) => formats(args, session),
     }

@@ -4,12 +4,7 @@
 //! Networks on word vectors have a learning rate of their own, whatever the transformers get. They need more epochs:
 //! `--set text-cnn:train.epochs=15`, and pretrained vectors are for `--set sgm:encoder=words:FILE`.
 
-use super::{Column, Experiment, Setting, Sweep, Variant};
-
-/// New vectors of the usual width.
-const WORDS: Setting = ("encoder", "words:300");
-const RATE: Setting = ("train.learning_rate", "1e-3");
-const RATE_ABOVE: Setting = ("train.output.learning_rate", "1e-3");
+use super::{Column, Experiment, RATE, RATE_ABOVE, Sweep, Variant, WORDS};
 
 /// The definition.
 pub(super) static EXPERIMENT: Experiment = Experiment {

@@ -3,6 +3,7 @@
 //! An experiment is a file beside this one and a line in [`ALL`]. It says what to run and which table to print; how
 //! runs are made, chosen, resumed and compared is the business of `cladist experiment`.
 
+mod label_attention;
 mod layer_guided;
 mod mixed;
 
@@ -53,6 +54,11 @@ pub struct Sweep {
 /// A key and its value as `--set` takes them.
 pub type Setting = (&'static str, &'static str);
 
+/// Word vectors of the usual width, without a file, and the rates that networks on them learn at whatever transformers get.
+const WORDS: Setting = ("encoder", "words:300");
+const RATE: Setting = ("train.learning_rate", "1e-3");
+const RATE_ABOVE: Setting = ("train.output.learning_rate", "1e-3");
+
 /// One of the things compared.
 #[derive(Debug, Serialize)]
 pub struct Variant {
@@ -98,7 +104,8 @@ pub struct Column {
 }
 
 /// Every experiment.
-pub static ALL: &[&Experiment] = &[&layer_guided::EXPERIMENT, &mixed::EXPERIMENT];
+pub static ALL: &[&Experiment] =
+    &[&label_attention::EXPERIMENT, &layer_guided::EXPERIMENT, &mixed::EXPERIMENT];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> anyhow::Result<&'static Experiment> {

@@ -7,7 +7,7 @@ mod training;
 
 use std::fmt::Write;
 
-use cladist_core::decode::{DecodeConfig, Thresholds};
+use cladist_core::decode::{DecodeConfig, Rule, Thresholds};
 use cladist_core::metrics::{LabelRow, ReliabilityBin, Report};
 
 use crate::commands::evaluate::{Evaluation, HEADLINE};
@@ -94,14 +94,23 @@ pub fn report(evaluation: &Evaluation) -> String {
 /// How label sets were chosen, in words.
 fn decoding(decode: &DecodeConfig) -> String {
     let threshold = match &decode.threshold {
+        _ if decode.rule == Rule::PredictedCount => "as many labels as predicted".to_owned(),
         Thresholds::One(value) => format!("threshold {value:.3}"),
         Thresholds::PerLevel(values) => format!("thresholds by level {values:.3?}"),
         Thresholds::PerLabel(own) => {
             format!("thresholds of {} labels, {:.3} for others", own.labels.len(), own.default)
         }
     };
-    let DecodeConfig { threshold: _, top_k, at_least, floor, closure, coherence, coarser_when_unsure } =
-        decode;
+    let DecodeConfig {
+        rule: _,
+        threshold: _,
+        top_k,
+        at_least,
+        floor,
+        closure,
+        coherence,
+        coarser_when_unsure,
+    } = decode;
     let top_k = top_k.map_or_else(|| "any number".to_owned(), |k| format!("at most {k}"));
     format!(
         "{threshold}; {top_k} of labels, at least {at_least}, none at {floor} or below; closure {closure:?}, \

@@ -182,12 +182,13 @@ fn experiments_are_listed() {
     assert_eq!(place.run("experiment").ok().stdout, list);
     assert!(list.contains("layer-guided") && list.contains("one-by-one"), "{list}");
     let rows = place.run("experiment --json").ok().json();
-    assert_eq!(rows[0]["baseline"], "flat");
+    let row = rows.as_array().unwrap().iter().find(|row| row["name"] == "layer-guided").unwrap();
+    assert_eq!(row["baseline"], "flat");
     assert_eq!(
-        rows[0]["variants"][0],
+        row["variants"][0],
         json!({"name": "flat", "settings": {"head": "flat", "flat.pool": "cls"}})
     );
-    assert_eq!(rows[0]["shared"]["train.monitor"], "loss");
+    assert_eq!(row["shared"]["train.monitor"], "loss");
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod interruption;
 mod layer_guided;
 #[cfg(test)]
 mod neural;
+mod new_labels;
 #[cfg(test)]
 mod reproducibility;
 #[cfg(test)]

@@ -52,6 +52,8 @@ pub struct LabelAttentionConfig {
     pub max_tokens: usize,
     /// The vector of a description: `cls` or `mean`.
     pub vector: DescriptionVector,
+    /// Tokens that a convolution under the attention sees at once: an odd number; 0 has none.
+    pub convolution: usize,
     /// Attention heads; 0 has one for each 64 of the encoder's width.
     pub heads: usize,
     /// Blocks on top of each other.
@@ -76,6 +78,7 @@ impl Default for LabelAttentionConfig {
             path: false,
             max_tokens: 32,
             vector: DescriptionVector::default(),
+            convolution: 0,
             heads: 0,
             blocks: 1,
             feed_forward: 4,
@@ -99,12 +102,15 @@ impl LabelAttentionConfig {
 
     /// The number of attention heads for an encoder of this width, if all is well.
     pub(super) fn checked_heads(&self, hidden: usize) -> Result<usize> {
-        let Self { refresh, sample, heads, blocks, feed_forward, dropout, .. } = self;
+        let Self { refresh, sample, convolution, heads, blocks, feed_forward, dropout, .. } = self;
         if *refresh == 0 {
             return Err(setting("label-attention.refresh", "at least 1", refresh));
         }
         if *sample == 0 {
             return Err(setting("label-attention.sample", "at least 1", sample));
+        }
+        if *convolution > 0 && convolution.is_multiple_of(2) || *convolution > 99 {
+            return Err(setting("label-attention.convolution", "0, or an odd number up to 99", convolution));
         }
         if !(1..=12).contains(blocks) {
             return Err(setting("label-attention.blocks", "1 to 12", blocks));

@@ -17,7 +17,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData, activation};
 use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand::seq::index;
@@ -32,7 +32,7 @@ use super::{
     Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Moment, Objective, Task, columns, objective,
     probabilities, rows,
 };
-use crate::blocks::{Linear, Matrix};
+use crate::blocks::{Convolution, Linear, Matrix};
 use crate::descriptions::DescriptionConfig;
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
@@ -50,6 +50,8 @@ const SAMPLE: u64 = 1 << 49;
 pub struct LabelAttention {
     /// The labels' vectors, if they do not come from descriptions.
     table: Option<Matrix>,
+    /// Under the attention, for an encoder that does not learn.
+    convolution: Option<Convolution>,
     sources: Vec<Source>,
     stack: Stack,
     /// An output for each label, if they do not share one.
@@ -81,6 +83,10 @@ impl HeadConfig for LabelAttentionConfig {
         self.description()
     }
 
+    fn knows_new_labels(&self) -> bool {
+        self.description().is_some_and(|config| !config.at_start_only) && self.output == Output::Shared
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelAttention> {
         let (hidden, device) = (context.hidden_size, context.device);
         let n_heads = self.checked_heads(hidden)?;
@@ -95,6 +101,8 @@ impl HeadConfig for LabelAttentionConfig {
         let output = |n: usize, random: &mut ChaCha8Rng| Linear::normal(hidden, n, 0.02, random, device);
         Ok(LabelAttention {
             table,
+            convolution: (self.convolution > 0)
+                .then(|| Convolution::new(hidden, hidden, self.convolution, random, device)),
             sources: (0..self.blocks).map(|_| Source::new(hidden, random, device)).collect(),
             stack: Stack {
                 blocks: (0..self.blocks)
@@ -132,7 +140,10 @@ impl LabelAttention {
     }
 
     fn sources(&self, input: &HeadInput<'_>) -> Vec<Tensor<2>> {
-        let tokens = input.documents.packed(self.layer);
+        let mut tokens = input.documents.packed(self.layer);
+        if let Some(convolution) = &self.convolution {
+            tokens = activation::relu(convolution.forward(tokens, input.documents.packing()));
+        }
         let pair =
             |source: &Source| [source.key.forward(tokens.clone()), source.value.forward(tokens.clone())];
         self.sources.iter().flat_map(pair).map(|states| padded(states, input.documents)).collect()

@@ -62,6 +62,10 @@ impl HeadConfig for LwanConfig {
         self.descriptions.then_some(DescriptionConfig { path, max_tokens, vector, at_start_only: false })
     }
 
+    fn knows_new_labels(&self) -> bool {
+        self.descriptions
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
         let Self { descriptions, refresh, dropout, loss, .. } = *self;
         if !(0.0..1.0).contains(&dropout) {

@@ -102,7 +102,12 @@ fn normal_matrix(
 }
 
 /// Attention weights `[documents, 1, labels, longest]` and logits `[labels, documents]` from rows of u, w and b.
-fn pool(rows: Tensor<2>, keys: Tensor<2>, values: Tensor<2>, packing: &Packing) -> (Tensor<4>, Tensor<2>) {
+pub(super) fn pool(
+    rows: Tensor<2>,
+    keys: Tensor<2>,
+    values: Tensor<2>,
+    packing: &Packing,
+) -> (Tensor<4>, Tensor<2>) {
     let ([_, width], [_, out]) = (keys.dims(), values.dims());
     let queries = rows.clone().narrow(1, 0, width).unsqueeze_dim(1);
     let (weights, seen) = attend(queries, keys, values, packing, 1, 1.0);

@@ -2,6 +2,7 @@
 
 pub mod labels;
 mod layers;
+mod zero_shot;
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ pub fn run(command: &AnalyzeCommand, session: &Session) -> anyhow::Result<()> {
     match command {
         AnalyzeCommand::Labels(args) => labels::run(args, session),
         AnalyzeCommand::Layers(args) => layers::run(args, session),
+        AnalyzeCommand::ZeroShot(args) => zero_shot::run(args, session),
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{Corpus, Split, SplitName};
+use cladist_core::decode::Rule;
 use cladist_core::metrics::{self, METRICS};
 use cladist_core::pipeline::Pipeline;
 use cladist_core::text::normalise::Normalise;
@@ -98,6 +99,12 @@ pub(super) fn run(
         other => other?,
     };
     session.output.note(describe(&outcome));
+    let mut classifier = classifier;
+    if config.common.decode.rule == Rule::PredictedCount {
+        let job = session.job();
+        job.progress.stage("learn how many labels documents have", train_documents.len() as u64);
+        classifier.learn_counts(&train_documents, &examples.gold, recipe.train.seed, &job)?;
+    }
     let classifier = Arc::new(classifier);
     let mut pipeline = Pipeline::new(Arc::clone(&classifier) as _, normalise);
     let (thresholds, _) = choose(&mut pipeline, &config.common, dev, session)?;
