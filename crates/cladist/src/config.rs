@@ -14,6 +14,7 @@ use cladist_core::text::normalise::Normalise;
 use cladist_core::text::tfidf::FeatureConfig;
 use cladist_nn::heads::{AnyHeadConfig, Task};
 use cladist_nn::model::Design;
+use cladist_nn::shortlist::ShortlistConfig;
 use cladist_nn::tokens::TokensConfig;
 use cladist_nn::train::TrainConfig;
 use serde::de::Error as _;
@@ -81,6 +82,8 @@ pub struct NeuralRecipe {
     pub task: Task,
     /// From text to tokens.
     pub tokens: TokensConfig,
+    /// Which labels are learnt and scored at a time.
+    pub shortlist: ShortlistConfig,
     /// The training run.
     pub train: TrainConfig,
 }
@@ -94,6 +97,7 @@ impl NeuralRecipe {
             task: self.task,
             tokens: self.tokens.clone(),
             label_smoothing: self.train.label_smoothing,
+            shortlist: self.shortlist,
         }
     }
 }
@@ -144,6 +148,8 @@ struct NeuralSections {
     #[serde(default)]
     tokens: TokensConfig,
     #[serde(default)]
+    shortlist: ShortlistConfig,
+    #[serde(default)]
     train: TrainConfig,
 }
 
@@ -187,6 +193,7 @@ impl RunConfig {
                     encoder: String::new(),
                     task: Task::default(),
                     tokens: TokensConfig::default(),
+                    shortlist: ShortlistConfig::default(),
                     train: TrainConfig::default(),
                 };
                 // Training twice costs hours here, not seconds.
@@ -223,11 +230,12 @@ impl RunConfig {
                 })?);
             }
             Recipe::Neural(recipe) => {
-                let NeuralRecipe { head, encoder, task, tokens, train } = recipe.as_ref();
+                let NeuralRecipe { head, encoder, task, tokens, shortlist, train } = recipe.as_ref();
                 table.extend(Table::try_from(NeuralSections {
                     encoder: encoder.clone(),
                     task: *task,
                     tokens: tokens.clone(),
+                    shortlist: *shortlist,
                     train: train.clone(),
                 })?);
                 table.insert(head.name().to_owned(), Value::try_from(Section(head))?);
@@ -258,9 +266,9 @@ impl RunConfig {
                 let head = AnyHeadConfig::parse(head.name, section)
                     .ok_or_else(|| format!("`{name}` is not a head on an encoder"))?
                     .map_err(text)?;
-                let NeuralSections { encoder, task, tokens, train } =
+                let NeuralSections { encoder, task, tokens, shortlist, train } =
                     NeuralSections::deserialize(own).map_err(text)?;
-                Recipe::Neural(Box::new(NeuralRecipe { head, encoder, task, tokens, train }))
+                Recipe::Neural(Box::new(NeuralRecipe { head, encoder, task, tokens, shortlist, train }))
             }
             Family::Mixed => Recipe::Mixed(MixedSections::deserialize(own).map_err(text)?.mixed),
         };
@@ -317,7 +325,7 @@ impl RunConfig {
             // Members were trained already.
             Family::Mixed => {
                 let trains = |key: &str| {
-                    ["train", "tokens", "task", "encoder"]
+                    ["train", "tokens", "shortlist", "task", "encoder"]
                         .contains(&key.split(['.', '=']).next().unwrap_or(key).trim())
                 };
                 args.neural = NeuralArgs::default();
@@ -396,6 +404,7 @@ impl RunConfig {
             Recipe::Linear(recipe) => recipe.validate()?,
             Recipe::Neural(recipe) => {
                 recipe.tokens.validate()?;
+                recipe.shortlist.validate()?;
                 recipe.train.validate()?;
             }
             Recipe::Mixed(mixed) => mixed.validate()?,
