@@ -1,7 +1,7 @@
 //! Fused CPU operations for transformer encoders and recurrent layers, forward and backward.
 //!
 //! The only crate of Cladist with `unsafe`: vector instructions and pointers into slices whose bounds were checked
-//! by the safe functions around them.
+//! by the safe functions around them; and files as memory.
 
 pub mod activation;
 pub mod adamw;
@@ -11,12 +11,14 @@ pub mod dropout;
 pub mod embedding;
 pub mod gemm;
 pub mod layer;
+pub mod mapped;
 mod math;
 pub mod norm;
 pub mod pool;
 #[cfg(test)]
 mod random;
 pub mod recurrent;
+pub mod rows;
 mod simd;
 
 pub use simd::{Level, level};

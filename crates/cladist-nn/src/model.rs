@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::classifier::LabelSequence;
+use cladist_core::label_tree::Partition;
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
 
@@ -16,8 +18,10 @@ use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
 use crate::error::{Error, Result};
 use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, HeadInput, LabelStates, Moment, Task};
 use crate::parameters;
+use crate::shortlist::{Rows, Shortlist, ShortlistConfig, Table};
 use crate::source::EncoderSource;
 use crate::tokens::{Pool, Sequence, TokenBatch, Tokenizer, TokensConfig, sorted_by_tokens};
+use crate::train::Examples;
 
 /// Tokens of a batch when nothing is learnt: enough to keep all cores busy, little enough for the caches.
 pub(crate) const BUDGET: usize = 4096;
@@ -25,6 +29,10 @@ pub(crate) const BUDGET: usize = 4096;
 pub(crate) const CHUNK: usize = 2048;
 /// The file of the head's parameters.
 const HEAD: &str = "head.safetensors";
+/// The file of the groups of a shortlist.
+const GROUPS: &str = "groups.safetensors";
+/// The file of the rows of its labels.
+const ROWS: &str = "rows.safetensors";
 
 /// What decides the form of a network.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +45,8 @@ pub struct Design {
     pub tokens: TokensConfig,
     /// Label smoothing of the losses.
     pub label_smoothing: f64,
+    /// Which labels are learnt and scored at a time.
+    pub shortlist: ShortlistConfig,
 }
 
 /// Encoder and head.
@@ -58,6 +68,10 @@ pub struct NeuralModel {
     labels: Option<LabelStates>,
     /// How many labels a document has, if that was learnt.
     pub(crate) counts: Option<CountNetwork>,
+    /// Groups of labels, if there is a shortlist.
+    pub(crate) shortlist: Option<Arc<Shortlist>>,
+    /// The rows of its labels.
+    pub(crate) table: Option<Table>,
     pub(crate) layers: LayerSet,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) taxonomy: Taxonomy,
@@ -66,6 +80,14 @@ pub struct NeuralModel {
 
 /// Windows, each with the number of its document.
 pub(crate) type Windows<'a> = [(usize, &'a Sequence)];
+
+/// What a network starts from.
+struct Start<'a> {
+    counts: &'a LabelCounts,
+    shortlist: Option<Arc<Shortlist>>,
+    /// Of new parameters; without one, they will be read from a file.
+    seed: Option<u64>,
+}
 
 /// The bytes of a token in the text, and a label's weight on it.
 pub type TokenWeight = ((u32, u32), f32);
@@ -84,33 +106,45 @@ impl NeuralModel {
     pub fn create(
         design: Design,
         source: &EncoderSource,
-        documents: &[Document],
+        examples: &Examples<'_>,
         taxonomy: Taxonomy,
         counts: &LabelCounts,
         seed: u64,
         device: &Device,
     ) -> Result<(Self, LoadReport)> {
         design.tokens.validate()?;
+        let shortlist = design.shortlist.group(examples, taxonomy.n_labels(), seed)?.map(Arc::new);
         let described = design.head.describes().map(|config| descriptions::texts(&taxonomy, config.path));
         let texts = || {
-            let texts = documents.iter().map(|document| document.text.as_str());
+            let texts = examples.documents.iter().map(|document| document.text.as_str());
             texts.chain(described.iter().flatten().map(String::as_str)).collect::<Vec<_>>()
         };
         let (tokenizer, encoder, report) = source.open(texts, design.head.pooled(), seed, device)?;
-        let model = Self::assemble(design, tokenizer, encoder, taxonomy, counts, Some(seed), device)?;
+        let start = Start { counts, shortlist, seed: Some(seed) };
+        let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, start, device)?;
+        if let (Some(shortlist), Some(width)) = (&model.shortlist, model.network.head.row_width()) {
+            let seed = crate::encoder::place(seed, 1 << 41);
+            model.table = Some(Table::new(shortlist.partition.n_rows(), width, seed));
+        }
         Ok((model, report))
     }
 
-    /// Puts the parts together; without a seed, the head's parameters will be read from a file.
+    /// Puts the parts together, but for the rows of labels.
     fn assemble(
         design: Design,
         tokenizer: Tokenizer,
         encoder: Encoder,
         taxonomy: Taxonomy,
-        counts: &LabelCounts,
-        seed: Option<u64>,
+        start: Start<'_>,
         device: &Device,
     ) -> Result<Self> {
+        let Start { counts, shortlist, seed } = start;
+        if shortlist.is_some() && design.task == Task::MultiClass {
+            return Err(Error::Head {
+                problem: "a softmax needs all labels, not a shortlist".to_owned(),
+                hint: "leave `shortlist.group_size` at 0, or use the task `multi-label`",
+            });
+        }
         let config = encoder.config();
         if tokenizer.vocab_size() > config.vocab_size {
             let problem = format!(
@@ -129,11 +163,11 @@ impl NeuralModel {
             return Err(Error::Tokenizer { problem });
         }
         let mut descriptions = None;
-        let mut start = None;
+        let mut described = None;
         if let Some(config) = design.head.describes() {
             let read = Descriptions::new(&config, &taxonomy, &tokenizer, &encoder)?;
             if config.at_start_only {
-                start = seed.map(|_| read.read(&encoder, None));
+                described = seed.map(|_| read.read(&encoder, None));
             } else {
                 descriptions = Some(read);
             }
@@ -145,11 +179,18 @@ impl NeuralModel {
             n_layers: encoder.n_layers(),
             task: design.task,
             label_smoothing: design.label_smoothing,
-            labels: start.as_ref(),
+            labels: described.as_ref(),
+            shortlist: shortlist.as_ref(),
             device,
             seed: crate::encoder::place(seed.unwrap_or(0), 1 << 40),
         };
         let head = design.head.build(&context)?;
+        if shortlist.is_some() && head.row_width().is_none() {
+            return Err(Error::Head {
+                problem: format!("the head `{}` cannot learn from a shortlist of labels", design.head.name()),
+                hint: "leave `shortlist.group_size` at 0, or use `flat` or `light-xml`",
+            });
+        }
         let layers = head.layers(None);
         Ok(Self {
             network: Network { encoder, head },
@@ -157,6 +198,8 @@ impl NeuralModel {
             descriptions,
             labels: None,
             counts: None,
+            shortlist,
+            table: None,
             layers,
             tokenizer,
             taxonomy,
@@ -173,7 +216,12 @@ impl NeuralModel {
         writer.write("tokenizer.json", self.tokenizer.to_json())?;
         let head = parameters::write(&parameters::named(&self.network.head)).map_err(core)?;
         writer.write(HEAD, &head)?;
-        self.save_counts(writer)
+        self.save_counts(writer)?;
+        if let (Some(shortlist), Some(table)) = (&self.shortlist, &self.table) {
+            shortlist.partition.write(&writer.path(GROUPS))?;
+            table.write(&writer.path(ROWS)).map_err(core)?;
+        }
+        Ok(())
     }
 
     /// Reads what [`NeuralModel::save`] wrote.
@@ -186,7 +234,17 @@ impl NeuralModel {
     ) -> Result<Self> {
         let tokenizer = Tokenizer::from_folder(folder)?;
         let (encoder, _) = Encoder::load(folder, design.head.pooled(), 0, device)?;
-        let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, counts, None, device)?;
+        let mut shortlist = None;
+        if design.shortlist.is_on() {
+            design.shortlist.validate()?;
+            let partition = Partition::read(&folder.join(GROUPS), taxonomy.n_labels())?;
+            shortlist = Some(Arc::new(Shortlist { partition, config: design.shortlist }));
+        }
+        let start = Start { counts, shortlist, seed: None };
+        let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, start, device)?;
+        if let (Some(shortlist), Some(width)) = (&model.shortlist, model.network.head.row_width()) {
+            model.table = Some(Table::open(&folder.join(ROWS), shortlist.partition.n_rows(), width)?);
+        }
         let path = folder.join(HEAD);
         let values = parameters::read(&path)?;
         model.network.head = parameters::replace(model.network.head, values)
@@ -223,10 +281,15 @@ impl NeuralModel {
         Some(LabelStates { vectors: descriptions.read(&network.encoder, None).detach(), labels: None })
     }
 
-    /// The number of parameters.
+    /// Rows of labels as they are, if the head has a shortlist.
+    pub(crate) fn rows(&self) -> Option<Rows<'_>> {
+        self.table.as_ref().map(Rows::new)
+    }
+
+    /// The number of parameters, rows of labels included.
     #[must_use]
     pub fn n_parameters(&self) -> usize {
-        self.network.num_params()
+        self.network.num_params() + self.table.as_ref().map_or(0, |table| table.values().len())
     }
 
     /// Windows of each text.
@@ -326,13 +389,13 @@ impl NeuralModel {
         mut work: impl FnMut(&[usize], &HeadInput<'_>),
     ) -> cladist_core::Result<()> {
         let lengths: Vec<usize> = windows.iter().map(|(_, sequence)| sequence.len()).collect();
-        let labels = self.label_states();
+        let (labels, rows) = (self.label_states(), self.rows());
         for batch in sorted_by_tokens(&lengths, BUDGET) {
             request.job.cancel.check()?;
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
             let mode = Mode::Inference(self.packed.as_ref());
             let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), layers, mode);
-            work(&batch, &HeadInput { documents: &encoded, labels: labels.as_ref() });
+            work(&batch, &HeadInput { documents: &encoded, labels: labels.as_ref(), rows: rows.as_ref() });
             let firsts = batch.iter().filter(|&&n| n == 0 || windows[n - 1].0 != windows[n].0);
             request.job.progress.advance(firsts.count() as u64);
         }
@@ -417,7 +480,17 @@ impl Classifier for NeuralModel {
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
-        self.network.head.label_vectors()
+        let (Some(shortlist), Some(table)) = (&self.shortlist, &self.table) else {
+            return self.network.head.label_vectors();
+        };
+        let vector = |label: u32| match shortlist.partition.row_of(label) {
+            Some(row) => {
+                let row = table.rows(row as usize..row as usize + 1);
+                (0..).zip(row[..row.len().saturating_sub(1)].iter().copied()).collect()
+            }
+            None => Vec::new(),
+        };
+        Some((0..self.taxonomy.n_labels() as u32).map(vector).collect())
     }
 }
 

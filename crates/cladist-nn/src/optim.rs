@@ -99,6 +99,12 @@ impl GradientSum {
     }
 }
 
+/// What a sum of gradients over batches is multiplied by: their mean, whose norm is `norm`, has norm `clip` at most.
+pub(crate) fn scale(batches: usize, norm: f64, clip: Option<f64>) -> f64 {
+    // As the usual implementations have it, with a guard for norms of 0.
+    1.0 / batches.max(1) as f64 * clip.map_or(1.0, |clip| (clip / (norm + 1e-6)).min(1.0))
+}
+
 #[derive(Debug, Clone)]
 enum Moments {
     Host(Vec<f32>, Vec<f32>),
@@ -133,11 +139,7 @@ impl AdamW {
         rate: &dyn Fn(&str) -> f64,
     ) -> M {
         self.number += 1;
-        let mut scale = 1.0 / sum.batches.max(1) as f64;
-        if let Some(clip) = clip {
-            // As the usual implementations have it, with a guard for norms of 0.
-            scale *= (clip / (norm + 1e-6)).min(1.0);
-        }
+        let scale = scale(sum.batches, norm, clip);
         module.map(&mut Update {
             place: Place::default(),
             optimiser: self,
@@ -192,6 +194,12 @@ impl AdamW {
         let direction = (m.clone() / c1) / ((v.clone() / c2).sqrt() + epsilon);
         self.moments.insert(name, Moments::Device(Box::new([m, v])));
         parameter * (1.0 - rate * decay) - (direction * rate).reshape(shape)
+    }
+
+    /// Its constants.
+    #[must_use]
+    pub fn config(&self) -> AdamWConfig {
+        self.config
     }
 
     /// Steps taken.

@@ -7,7 +7,8 @@ use std::path::Path;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
 use cladist_core::bundle::BundleError;
-use safetensors::{Dtype, SafeTensors, View};
+use cladist_kernels::mapped::bytes_of;
+use safetensors::{Dtype, SafeTensorError, SafeTensors, View};
 
 use crate::error::Result;
 use crate::fused::{Values, is_cpu};
@@ -129,6 +130,61 @@ pub(crate) fn replace<M: Module>(module: M, mut values: Tensors) -> Result<M, St
             None => Ok(module),
         },
     }
+}
+
+/// Values of a tensor in a file, made little-endian only as they are written.
+pub(crate) enum Numbers<'a> {
+    F32(&'a [f32]),
+    U32(&'a [u32]),
+}
+
+struct Array<'a> {
+    shape: &'a [usize],
+    values: &'a Numbers<'a>,
+}
+
+impl View for Array<'_> {
+    fn dtype(&self) -> Dtype {
+        match self.values {
+            Numbers::F32(_) => Dtype::F32,
+            Numbers::U32(_) => Dtype::U32,
+        }
+    }
+    fn shape(&self) -> &[usize] {
+        self.shape
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        match self.values {
+            Numbers::F32(values) => match bytes_of(values) {
+                Some(bytes) => Cow::Borrowed(bytes),
+                None => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            },
+            Numbers::U32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        }
+    }
+    fn data_len(&self) -> usize {
+        4 * self.shape.iter().product::<usize>()
+    }
+}
+
+/// Writes a safetensors file without a copy of the values.
+pub(crate) fn write_file(path: &Path, tensors: &[(&str, Vec<usize>, Numbers<'_>)]) -> Result<()> {
+    let views = tensors.iter().map(|(name, shape, values)| (*name, Array { shape, values }));
+    safetensors::serialize_to_file(views, None, path).map_err(|error| {
+        let source = match error {
+            SafeTensorError::IoError(source) => source,
+            other => std::io::Error::other(other.to_string()),
+        };
+        cladist_core::Error::io("write", path)(source).into()
+    })
+}
+
+/// The same of named values.
+pub(crate) fn save(path: &Path, parameters: &Tensors) -> Result<()> {
+    let tensors: Vec<_> = (parameters.iter())
+        .map(|(name, (shape, values))| (name.as_str(), shape.clone(), Numbers::F32(values)))
+        .collect();
+    write_file(path, &tensors)
 }
 
 struct Bytes<'a> {

@@ -12,11 +12,13 @@ use crate::fused::Values;
 use crate::heads::enc_dec::EncDecConfig;
 use crate::heads::flat::FlatConfig;
 use crate::heads::layer_guided::LayerGuidedConfig;
+use crate::heads::light_xml::LightXmlConfig;
 use crate::heads::sgm::SgmConfig;
 use crate::heads::text_cnn::TextCnnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, Network, NeuralModel};
 use crate::parameters::{self, Place, follow_place};
+use crate::shortlist::ShortlistConfig;
 use crate::source::EncoderSource;
 use crate::tokens::TokensConfig;
 use crate::train::Examples;
@@ -90,7 +92,7 @@ impl Toy {
         NeuralModel::create(
             design,
             &source,
-            &self.documents,
+            &self.examples(),
             self.taxonomy.clone(),
             &self.counts(),
             seed,
@@ -104,7 +106,7 @@ impl Toy {
 /// A design for short texts.
 pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
     let tokens = TokensConfig { max_tokens: 24, ..TokensConfig::default() };
-    Design { head, task, tokens, label_smoothing: 0.0 }
+    Design { head, task, tokens, label_smoothing: 0.0, shortlist: ShortlistConfig::default() }
 }
 
 /// Settings of a head that fit this world: two layers, three levels, eight documents.
@@ -113,6 +115,7 @@ pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
         AnyHeadConfig::LayerGuided(config) => {
             AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
         }
+        AnyHeadConfig::LightXml(config) => AnyHeadConfig::LightXml(LightXmlConfig { dropout: 0.1, ..config }),
         AnyHeadConfig::Sgm(config) => AnyHeadConfig::Sgm(SgmConfig { hidden: 24, layers: 2, ..config }),
         AnyHeadConfig::EncDec(config) => AnyHeadConfig::EncDec(EncDecConfig { hidden: 24, ..config }),
         AnyHeadConfig::TextCnn(config) => AnyHeadConfig::TextCnn(TextCnnConfig { maps: Some(24), ..config }),
@@ -127,7 +130,11 @@ pub(crate) fn flat() -> Design {
 
 /// Every parameter of a model, as bytes.
 pub(crate) fn bytes(model: &NeuralModel) -> Vec<u8> {
-    parameters::write(&parameters::named(&model.network)).unwrap()
+    let mut all = parameters::named(&model.network);
+    if let Some(table) = &model.table {
+        all.insert("rows".to_owned(), (vec![table.n_rows(), table.width()], table.values().to_vec()));
+    }
+    parameters::write(&all).unwrap()
 }
 
 /// A golden file or folder.

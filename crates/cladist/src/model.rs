@@ -206,11 +206,11 @@ pub fn open(path: &Path, session: &Session) -> anyhow::Result<Run> {
 pub fn open_with(path: &Path, changes: &[String], session: &Session) -> anyhow::Result<Run> {
     if !changes.is_empty() {
         let head = settings_of(path)?.head();
-        let sections = [head, "tokens"];
+        let sections = [head, "tokens", "shortlist"];
         for change in changes {
             if !sections.iter().any(|section| change.trim_start().starts_with(&format!("{section}."))) {
                 bail!(ConfigError::Missing(format!(
-                    "`{change}` cannot be changed after training\nhint: settings of `{head}` and `tokens` can"
+                    "`{change}` cannot be changed after training\nhint: settings of `{head}`, `tokens` and `shortlist` can"
                 )));
             }
         }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::label_tree::TreeConfig;
 
 /// The linear heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +73,22 @@ impl Default for LinearConfig {
 }
 
 impl LinearConfig {
+    /// How the labels of a head are clustered.
+    pub(crate) fn tree(&self, head: LinearHead) -> TreeConfig {
+        let (max_depth, k) = match head {
+            LinearHead::Svm => (1, 2),
+            LinearHead::Parabel => (20, 2),
+            LinearHead::Bonsai => (3, 100),
+        };
+        TreeConfig {
+            k: self.k.unwrap_or(k),
+            balanced: head == LinearHead::Parabel,
+            min_split: self.min_branch_size,
+            max_depth: self.max_depth.unwrap_or(max_depth),
+            epsilon: self.cluster_epsilon,
+        }
+    }
+
     /// Refuses values that make no sense, naming the key.
     pub fn validate(&self) -> Result<()> {
         let positive = |value: f32| value > 0.0 && value.is_finite();
@@ -158,6 +175,20 @@ mod tests {
             assert_eq!(error.exit_code(), 78);
         }
         assert!(LinearTrain { epochs: 0, ..LinearTrain::default() }.validate().is_err());
+    }
+
+    #[test]
+    fn depth_and_arity_of_trees_follow_the_head_unless_set() {
+        let shape = |config: &LinearConfig, head| {
+            let TreeConfig { k, balanced, max_depth, .. } = config.tree(head);
+            (k, balanced, max_depth)
+        };
+        let default = LinearConfig::default();
+        assert_eq!(shape(&default, LinearHead::Svm).2, 1);
+        assert_eq!(shape(&default, LinearHead::Parabel), (2, true, 20));
+        assert_eq!(shape(&default, LinearHead::Bonsai), (100, false, 3));
+        let set = LinearConfig { max_depth: Some(2), k: Some(4), ..default };
+        assert_eq!(shape(&set, LinearHead::Bonsai), (4, false, 2));
     }
 
     #[test]

@@ -1,28 +1,15 @@
 //! Linear and tree models on sparse features: one-vs-rest SVM, Parabel and Bonsai.
 //!
-//! An SVM is a label tree of depth one. Features come from [`crate::text::tfidf`]; [`LinearModel`] is the
-//! [`crate::Classifier`].
+//! An SVM is a label tree of depth one. Features come from [`crate::text::tfidf`], trees from
+//! [`crate::label_tree`]; [`LinearModel`] is the [`crate::Classifier`].
 
-mod cluster;
 mod config;
 mod forest;
-mod matrix;
 mod model;
 mod predict;
 mod solver;
 mod store;
 mod train;
-mod tree;
 
 pub use config::{LinearConfig, LinearHead, LinearTrain, Loss};
 pub use model::{LinearModel, LinearRecipe};
-
-/// A seed that depends on every part, so that each tree, node and group of classifiers has its own.
-fn seed_of(parts: &[u64]) -> u64 {
-    parts.iter().fold(0, |seed, &part| {
-        let mut mixed = (seed ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    })
-}

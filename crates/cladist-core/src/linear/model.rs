@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{LinearConfig, LinearHead, LinearTrain};
 use super::forest::Forest;
-use super::matrix::SparseMatrix;
 use super::predict::Scoring;
 use super::train::{self, Examples};
 use crate::bundle::{BundleError, Writer};
@@ -17,6 +16,7 @@ use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::scores::Scores;
+use crate::sparse::SparseMatrix;
 use crate::taxonomy::{LabelId, LabelSet, Taxonomy};
 use crate::text::tfidf::{FeatureConfig, SparseRow, Vectorizer};
 

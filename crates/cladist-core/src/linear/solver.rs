@@ -16,10 +16,10 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::config::Loss;
-use super::matrix::SparseMatrix;
-use super::seed_of;
 use crate::error::Result;
 use crate::job::Job;
+use crate::seeds::seed_of;
+use crate::sparse::SparseMatrix;
 
 /// Shrunken rows come back after this many passes, converged or not.
 const REOPEN_EVERY: usize = 32;

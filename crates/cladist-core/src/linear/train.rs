@@ -4,12 +4,12 @@ use rayon::prelude::*;
 
 use super::config::{LinearConfig, LinearHead, LinearTrain, Loss};
 use super::forest::Forest;
-use super::matrix::{ColumnPlaces, Lists, SparseMatrix};
-use super::seed_of;
 use super::solver::{self, Classifier, Settings};
-use super::tree::Shape;
 use crate::error::Result;
 use crate::job::Job;
+use crate::label_tree::{LabelTree, label_features};
+use crate::seeds::seed_of;
+use crate::sparse::{ColumnPlaces, Lists, SparseMatrix};
 
 /// Documents to learn from: one row of features and a list of labels each.
 pub(crate) struct Examples<'a> {
@@ -30,14 +30,15 @@ pub(crate) fn train(
     let used: Vec<u32> =
         (0..examples.n_labels as u32).filter(|&label| !documents_of.of(label).is_empty()).collect();
     let shapes = match head {
-        LinearHead::Svm => vec![Shape::flat(used)],
+        LinearHead::Svm => vec![LabelTree::flat(used)],
         LinearHead::Parabel | LinearHead::Bonsai => {
             job.progress.stage("cluster labels", config.n_trees as u64);
-            let centroids = centroids(examples.rows, &documents_of, examples.n_labels, job)?;
+            let features = label_features(examples.rows, &documents_of, usize::MAX, job)?;
+            let tree_config = config.tree(head);
             (0..config.n_trees as u64)
                 .map(|tree| {
                     let seed = seed_of(&[train.seed, tree]);
-                    let shape = Shape::grow(&centroids, used.clone(), head, config, seed, job);
+                    let shape = LabelTree::grow(&features, used.clone(), &tree_config, seed, job);
                     job.progress.advance(1);
                     shape
                 })
@@ -120,37 +121,4 @@ fn train_node(
         .collect();
     let positives: Vec<&[u32]> = positives.iter().map(Vec::as_slice).collect();
     Ok((solver::solve(&rows, &positives, settings, seed, job)?, features))
-}
-
-/// One row per label: the normalised sum of its documents' features.
-fn centroids(rows: &SparseMatrix, documents_of: &Lists, n_labels: usize, job: &Job) -> Result<SparseMatrix> {
-    let sums: Vec<Vec<(u32, f32)>> = (0..n_labels as u32)
-        .into_par_iter()
-        .with_min_len(16)
-        .map_init(
-            || (vec![0.0f32; rows.n_columns()], Vec::new()),
-            |(sums, touched), label| {
-                job.cancel.check()?;
-                for &document in documents_of.of(label) {
-                    let (columns, values) = rows.row(document as usize);
-                    for (&column, &value) in columns.iter().zip(values) {
-                        sums[column as usize] += value;
-                        touched.push(column);
-                    }
-                }
-                touched.sort_unstable();
-                touched.dedup();
-                let squares: f64 =
-                    touched.iter().map(|&column| f64::from(sums[column as usize]).powi(2)).sum();
-                let scale = if squares > 0.0 { squares.sqrt().recip() as f32 } else { 0.0 };
-                let row = touched.iter().map(|&column| (column, sums[column as usize] * scale)).collect();
-                for &column in touched.iter() {
-                    sums[column as usize] = 0.0;
-                }
-                touched.clear();
-                Ok(row)
-            },
-        )
-        .collect::<Result<_>>()?;
-    Ok(SparseMatrix::from_rows(&sums, rows.n_columns()))
 }

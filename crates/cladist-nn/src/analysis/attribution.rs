@@ -98,8 +98,9 @@ impl NeuralModel {
             x.require_grad()
         };
         let encoded = network.encoder.encode_probed(&batch, &keep, Mode::Inference(None), &probe);
-        let Some((logits, of)) = network.head.logits(&HeadInput { documents: &encoded, labels: states })
-        else {
+        let rows = self.rows();
+        let input = HeadInput { documents: &encoded, labels: states, rows: rows.as_ref() };
+        let Some((logits, of)) = network.head.logits(&input) else {
             return Err(Error::Head {
                 problem: format!("the head `{}` has no logits to take gradients of", self.design.head.name()),
                 hint: "use `--method leave-one-out`, which works with any model",

@@ -6,6 +6,7 @@
 //! sentence encoders come with a pooler that nobody trained.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -15,14 +16,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, objective,
-    probabilities, rows, setting,
-};
-use crate::blocks::{Linear, dropout};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, setting};
+use crate::blocks::dropout;
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
 use crate::losses::Loss;
+use crate::shortlist::{Goal, Outputs, Vectors};
 
 /// One line of help.
 pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";
@@ -61,9 +60,9 @@ impl Default for FlatConfig {
 /// The head.
 #[derive(Module, Debug)]
 pub struct Flat {
-    output: Linear,
+    output: Outputs,
     #[module(skip)]
-    labels: Vec<LabelId>,
+    labels: Arc<[LabelId]>,
     #[module(skip)]
     pool: Pool,
     #[module(skip)]
@@ -71,11 +70,7 @@ pub struct Flat {
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
-    loss: Loss,
-    #[module(skip)]
-    task: Task,
-    #[module(skip)]
-    label_smoothing: f64,
+    goal: Goal,
 }
 
 impl HeadConfig for FlatConfig {
@@ -97,36 +92,33 @@ impl HeadConfig for FlatConfig {
             });
         }
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let n_labels = context.taxonomy.n_labels();
+        let width = context.hidden_size;
         Ok(Flat {
-            output: Linear::new(context.hidden_size, n_labels, &mut random, context.device),
+            output: Outputs::new(width, width, context, &mut random),
             labels: context.taxonomy.labels().collect(),
             pool,
             layer: context.n_layers,
             dropout,
-            loss,
-            task: context.task,
-            label_smoothing: context.label_smoothing,
+            goal: Goal::new(context, loss),
         })
     }
 }
 
 impl Flat {
-    fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
+    fn vectors(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Vectors {
         let documents = input.documents;
         let vector = match self.pool {
             Pool::Pooled => documents.pooled().unwrap_or_else(|| documents.cls(self.layer)),
             Pool::Cls => documents.cls(self.layer),
             Pool::Mean => documents.mean(self.layer),
         };
-        self.output.forward(dropout(vector, self.dropout, seed.map(|seed| place(seed, DROPOUT))))
+        Vectors::same(dropout(vector, self.dropout, seed.map(|seed| place(seed, DROPOUT))))
     }
 }
 
 impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        let logits = self.compute(input, moment.seed);
-        objective(self.task, self.loss, logits, &columns(gold), self.label_smoothing)
+        self.output.objective(self.vectors(input, moment.seed), input, gold, moment, self.goal)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -138,14 +130,18 @@ impl Head for Flat {
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labels.clone()))
+        Some(self.output.logits(self.vectors(input, None), input, &self.labels))
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(probabilities(self.task, self.compute(input, None)), &self.labels, top_k)
+        self.output.score(self.vectors(input, None), input, &self.labels, self.goal.task, top_k)
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
-        Some(self.output.outputs())
+        self.output.label_vectors()
+    }
+
+    fn row_width(&self) -> Option<usize> {
+        self.output.row_width()
     }
 }

@@ -9,10 +9,12 @@ pub mod label_attention;
 pub mod label_pooling;
 pub mod label_sequence;
 pub mod layer_guided;
+pub mod light_xml;
 pub mod sgm;
 pub mod text_cnn;
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation};
@@ -27,6 +29,7 @@ use crate::descriptions::DescriptionConfig;
 use crate::encoder::{Encoded, LayerSet};
 use crate::error::{Error, Result};
 use crate::losses::{Loss, cross_entropy};
+use crate::shortlist::{Rows, Shortlist};
 use label_pooling::{caml, laat, lwan};
 
 /// What is to be predicted.
@@ -57,6 +60,8 @@ pub struct HeadContext<'a> {
     pub label_smoothing: f64,
     /// Vectors of label descriptions, for a new head that starts from them.
     pub labels: Option<&'a Tensor<2>>,
+    /// Groups of labels, if not all are to be learnt and scored at a time.
+    pub shortlist: Option<&'a Arc<Shortlist>>,
     /// Where parameters live.
     pub device: &'a Device,
     /// Seed of new parameters.
@@ -92,6 +97,8 @@ pub struct HeadInput<'a> {
     pub documents: &'a Encoded,
     /// The labels, if the head reads their descriptions.
     pub labels: Option<&'a LabelStates>,
+    /// Rows of labels outside the network, if the head has a shortlist.
+    pub rows: Option<&'a Rows<'a>>,
 }
 
 /// Vectors of label descriptions.
@@ -118,7 +125,7 @@ impl<'a> HeadInput<'a> {
     /// Documents alone.
     #[must_use]
     pub fn new(documents: &'a Encoded) -> Self {
-        Self { documents, labels: None }
+        Self { documents, labels: None, rows: None }
     }
 }
 
@@ -209,6 +216,11 @@ pub trait Head: Module {
 
     /// The labels to encode for a training step, if the head reads descriptions.
     fn label_batch(&self, _gold: &[LabelSet], _moment: &Moment) -> Option<LabelBatch> {
+        None
+    }
+
+    /// Values of a label's row in the table of a shortlist; `None` if the head was built without one.
+    fn row_width(&self) -> Option<usize> {
         None
     }
 
@@ -387,6 +399,12 @@ macro_rules! heads {
                 match self { $(Self::$variant(head) => head.label_batch(gold, moment),)+ }
             }
 
+            /// See [`Head::row_width`].
+            #[must_use]
+            pub fn row_width(&self) -> Option<usize> {
+                match self { $(Self::$variant(head) => head.row_width(),)+ }
+            }
+
             /// See [`Head::attention`].
             #[must_use]
             pub fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
@@ -419,6 +437,8 @@ heads! {
     LabelSequence { "label-sequence", label_sequence::LabelSequenceConfig => LabelSequencer };
     /// Levels of the taxonomy on layers of the encoder.
     LayerGuided { "layer-guided", layer_guided::LayerGuidedConfig => LayerGuided };
+    /// `[CLS]` of several layers side by side.
+    LightXml { "light-xml", light_xml::LightXmlConfig => LightXml };
     /// Labels that weigh the words.
     Lwan { "lwan", lwan::LwanConfig => LabelPooling };
     /// Labels one after the other, from a BiLSTM on word vectors.

@@ -157,7 +157,7 @@ fn every_parameter_gets_a_gradient() {
             let moment = Moment { epoch, seed: Some(seed) };
             let (network, descriptions) = (&model.network, model.descriptions.as_ref());
             let labels = label_states(network, descriptions, &toy.gold, &moment, None, &mut None);
-            let input = HeadInput { documents: &encoded, labels: labels.as_ref() };
+            let input = HeadInput { documents: &encoded, labels: labels.as_ref(), rows: None };
             let objective = model.network.head.objective(&input, &toy.gold, &moment);
             assert!(!objective.values().is_empty(), "{name}");
             sum.add(&model.network, objective.total().unwrap().backward());

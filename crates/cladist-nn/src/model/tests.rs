@@ -62,7 +62,7 @@ fn a_tokenizer_or_length_that_the_encoder_has_no_room_for_is_refused() {
         design.tokens.max_tokens = max_tokens;
         let source = EncoderSource::Folder(folder.path().to_owned());
         let taxonomy = toy.taxonomy.clone();
-        NeuralModel::create(design, &source, &toy.documents, taxonomy, &toy.counts(), 1, &Device::flex())
+        NeuralModel::create(design, &source, &toy.examples(), taxonomy, &toy.counts(), 1, &Device::flex())
             .map(|_| ())
             .map_err(|error| error.to_string())
     };

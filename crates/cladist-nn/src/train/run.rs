@@ -12,15 +12,16 @@ use super::documents::{check_gold, fingerprint};
 use super::files::RunFiles;
 use super::labels::label_states;
 use super::progress::{DevReport, Speed, StepReport, Watcher};
-use super::state::{Progress, Weights};
+use super::state::{Progress, Weights, everything, put_back};
 use super::stopping::{StoppingConfig, Verdict};
 use super::terms::Terms;
 use crate::encoder::{Mode, place};
 use crate::error::{Error, Result};
 use crate::heads::{Group, HeadInput, Moment};
 use crate::model::{Network, NeuralModel};
-use crate::optim::{AdamW, GradientSum};
-use crate::parameters::{self, named};
+use crate::optim::{AdamW, GradientSum, scale};
+use crate::parameters;
+use crate::shortlist::{RowLearner, Rows};
 use crate::tokens::{Sequence, TokenBatch, batch_rng, by_documents, by_tokens, shuffled};
 
 /// Batches in a row without a finite loss after which training gives up.
@@ -116,6 +117,8 @@ struct Trainer<'a> {
     network: Network,
     groups: BTreeMap<String, Group>,
     optimiser: AdamW,
+    /// What learns the model's rows of labels.
+    rows: RowLearner,
     progress: Progress,
     weights: Weights,
     higher_is_better: bool,
@@ -162,6 +165,7 @@ impl<'a> Trainer<'a> {
             plan,
             network: model.network.clone().train(),
             groups: groups(&model.network),
+            rows: RowLearner::new(model.table.as_ref()),
             model,
             optimiser: AdamW::new(config.optimizer),
             progress,
@@ -200,9 +204,9 @@ impl<'a> Trainer<'a> {
             if let Some(checkpoint) = found.checkpoint {
                 let restored = self.progress.load(&checkpoint.path, self.plan.config, &mut self.weights)?;
                 let device = self.model.network.encoder.device();
-                let (network, optimiser) =
-                    restored.apply(self.network.clone(), self.plan.config.optimizer, &device)?;
-                (self.network, self.optimiser) = (network, optimiser);
+                let (network, table) = (self.network.clone(), self.model.table.as_mut());
+                (self.network, self.optimiser, self.rows) =
+                    restored.apply(network, table, self.plan.config.optimizer, &device)?;
                 self.plan.watcher.note(&format!("going on after step {}", self.progress.step));
             } else if lost {
                 self.plan.watcher.note("no checkpoint can be used, so training starts from the beginning");
@@ -225,7 +229,7 @@ impl<'a> Trainer<'a> {
             if let Some(weight) =
                 averaging.and_then(|averaging| self.progress.averaging.epoch_started(averaging, epoch))
             {
-                self.weights.take_in(&self.network, weight);
+                self.weights.take_in(&self.network, self.model.table.as_ref(), weight);
             }
         }
     }
@@ -268,7 +272,8 @@ impl<'a> Trainer<'a> {
             let after = (n == 0).then_some(self.progress.step);
             let (descriptions, kept) = (self.model.descriptions.as_ref(), &mut self.weights.labels);
             let labels = label_states(&self.network, descriptions, &gold, &moment, after, kept);
-            let input = HeadInput { documents: &encoded, labels: labels.as_ref() };
+            let rows = self.model.table.as_ref().map(Rows::learning);
+            let input = HeadInput { documents: &encoded, labels: labels.as_ref(), rows: rows.as_ref() };
             let objective = self.network.head.objective(&input, &gold, &moment);
             drop((encoded, labels));
             terms.add(objective.values(), group.len());
@@ -279,9 +284,11 @@ impl<'a> Trainer<'a> {
                 finite = false;
                 break;
             }
-            sum.add(&self.network, loss.backward());
+            let mut gradients = loss.backward();
+            self.rows.add(rows.map_or_else(Vec::new, |rows| rows.gradients(&mut gradients)));
+            sum.add(&self.network, gradients);
         }
-        let norm = sum.norm();
+        let norm = self.rows.norm(sum.norm(), sum.batches());
         let total = self.total();
         if finite && norm.is_finite() {
             self.progress.bad_in_a_row = 0;
@@ -291,9 +298,12 @@ impl<'a> Trainer<'a> {
             let clip = (config.clip > 0.0).then_some(config.clip);
             // Moved out, not cloned: parameters that nobody else holds are changed in place.
             let network = std::mem::replace(&mut self.network, self.model.network.clone());
+            let scale = scale(sum.batches(), norm, clip);
             self.network = self.optimiser.step(network, sum, norm, clip, &rate);
+            self.rows.step(self.model.table.as_mut(), &self.optimiser, scale, rate("head.rows"));
             terms.add(vec![("gradient-norm".to_owned(), norm)], 1);
         } else {
+            self.rows.forget();
             self.skip(&group.concat())?;
         }
         if self.progress.guard.observe(config, self.progress.step, total, terms.get("loss")) {
@@ -305,7 +315,7 @@ impl<'a> Trainer<'a> {
         self.progress.in_epoch += 1;
         let averaging = config.averaging.as_ref();
         if let Some(weight) = averaging.and_then(|averaging| self.progress.averaging.updated(averaging)) {
-            self.weights.take_in(&self.network, weight);
+            self.weights.take_in(&self.network, self.model.table.as_ref(), weight);
         }
         self.progress.seconds += start.elapsed().as_secs_f64();
         self.speed.record(start.elapsed(), n_documents, n_tokens);
@@ -378,9 +388,12 @@ impl<'a> Trainer<'a> {
         let start = Instant::now();
         let config = self.plan.config;
         self.model.network = self.weights.averaged(self.network.valid())?;
+        self.weights.exchange_rows(self.model.table.as_mut());
         self.model.prepare();
         let job = Job { cancel: self.plan.cancel.clone(), ..Job::silent() };
-        let judged = self.model.run(tokens, Some(dev.gold), &Request { job, ..Request::default() })?;
+        let judged = self.model.run(tokens, Some(dev.gold), &Request { job, ..Request::default() });
+        self.weights.exchange_rows(self.model.table.as_mut());
+        let judged = judged?;
         let mut values = self.plan.measure.measure(&Scores::from_rows(judged.rows))?;
         values.insert("loss".to_owned(), judged.loss);
         let value = values.get(&config.monitor).copied().unwrap_or(f64::NAN);
@@ -392,7 +405,7 @@ impl<'a> Trainer<'a> {
         let verdict = self.progress.stopping.observe(&stopping, self.higher_is_better, step, value);
         let best = verdict == Verdict::Better;
         if best {
-            self.weights.best = Some(named(&self.model.network));
+            self.weights.keep(&self.model.network, self.model.table.as_ref());
         }
         self.progress.stopped = verdict == Verdict::Stop;
         self.progress.evaluated = step;
@@ -407,12 +420,12 @@ impl<'a> Trainer<'a> {
     /// Saves a checkpoint, if there is a place for it and the parameters are worth it.
     fn save(&mut self) -> Result<bool> {
         let Some(files) = &self.files else { return Ok(false) };
-        let network = named(&self.network);
+        let network = everything(&self.network, self.model.table.as_ref());
         if network.values().flat_map(|(_, values)| values).any(|value| !value.is_finite()) {
             return Ok(false);
         }
         files.save(self.progress.step, |writer| {
-            self.progress.save(writer, &network, &self.optimiser, &self.weights)
+            self.progress.save(writer, &network, &self.optimiser, &self.rows, &self.weights)
         })?;
         self.last_save = Instant::now();
         Ok(true)
@@ -443,9 +456,10 @@ impl<'a> Trainer<'a> {
 
     fn finish(mut self) -> Result<(NeuralModel, Outcome)> {
         let mut network = self.weights.averaged(self.network.valid())?;
+        self.weights.exchange_rows(self.model.table.as_mut());
         if let Some(best) = self.weights.best.take() {
-            network =
-                parameters::replace(network, best).map_err(|reason| cladist_core::Error::Model { reason })?;
+            network = put_back(network, best, self.model.table.as_mut())
+                .map_err(|reason| cladist_core::Error::Model { reason })?;
         }
         self.model.network = network;
         let outcome = Outcome {

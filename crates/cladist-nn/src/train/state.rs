@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::model::Network;
 use crate::optim::{AdamW, AdamWConfig};
 use crate::parameters::{self, Tensors, named, unfit};
+use crate::shortlist::{ROWS, RowLearner, Table};
 
 /// Where a run is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,10 +77,37 @@ pub(super) struct Weights {
     pub(super) labels: Option<Tensors>,
 }
 
+/// All parameters, with the rows of labels if there are any.
+pub(super) fn everything(network: &Network, table: Option<&Table>) -> Tensors {
+    let mut all = named(network);
+    if let Some(table) = table {
+        let shape = vec![table.n_rows(), table.width()];
+        all.insert(ROWS.to_owned(), (shape, table.values().to_vec()));
+    }
+    all
+}
+
+/// The network with these parameters, and its rows of labels.
+pub(super) fn put_back(
+    network: Network,
+    mut all: Tensors,
+    table: Option<&mut Table>,
+) -> Result<Network, String> {
+    if let Some(table) = table {
+        let (shape, values) = all.remove(ROWS).ok_or_else(|| format!("it has no tensor `{ROWS}`"))?;
+        let expected = [table.n_rows(), table.width()];
+        if shape != expected {
+            return Err(format!("tensor `{ROWS}` has shape {shape:?}, not {expected:?}"));
+        }
+        *table.values_mut() = values;
+    }
+    parameters::replace(network, all)
+}
+
 impl Weights {
     /// Takes the parameters into the average.
-    pub(super) fn take_in(&mut self, network: &Network, weight: f64) {
-        let now = named(network);
+    pub(super) fn take_in(&mut self, network: &Network, table: Option<&Table>, weight: f64) {
+        let now = everything(network, table);
         match &mut self.average {
             Some(average) => {
                 for ((_, average), (_, now)) in average.values_mut().zip(now.values()) {
@@ -93,8 +121,26 @@ impl Weights {
     /// The network with the average in place of its parameters, if there is one.
     pub(super) fn averaged(&self, network: Network) -> Result<Network> {
         let Some(average) = &self.average else { return Ok(network) };
-        parameters::replace(network, average.clone())
-            .map_err(|reason| cladist_core::Error::Model { reason }.into())
+        let average = average.iter().filter(|(name, _)| *name != ROWS);
+        let average = average.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
+        parameters::replace(network, average).map_err(|reason| cladist_core::Error::Model { reason }.into())
+    }
+
+    /// Keeps what was just evaluated as the best: this network, and the average of rows of labels if there is one.
+    pub(super) fn keep(&mut self, network: &Network, table: Option<&Table>) {
+        let mut best = everything(network, table);
+        if let Some(rows) = self.average.as_ref().and_then(|average| average.get(ROWS)) {
+            best.insert(ROWS.to_owned(), rows.clone());
+        }
+        self.best = Some(best);
+    }
+
+    /// Exchanges rows of labels and their average, if there is one.
+    pub(super) fn exchange_rows(&mut self, table: Option<&mut Table>) {
+        let average = self.average.as_mut().and_then(|average| average.get_mut(ROWS));
+        if let (Some(table), Some((_, average))) = (table, average) {
+            std::mem::swap(table.values_mut(), average);
+        }
     }
 }
 
@@ -110,13 +156,15 @@ impl Restored {
     pub(super) fn apply(
         self,
         network: Network,
+        mut table: Option<&mut Table>,
         config: AdamWConfig,
         device: &Device,
-    ) -> Result<(Network, AdamW)> {
+    ) -> Result<(Network, AdamW, RowLearner)> {
         let refuse = |reason| unfit(&self.path, reason);
-        let network = parameters::replace(network, self.model).map_err(refuse)?;
+        let network = put_back(network, self.model, table.as_deref_mut()).map_err(refuse)?;
         let optimiser = AdamW::import(config, self.steps, self.optimiser, device).map_err(refuse)?;
-        Ok((network, optimiser))
+        let rows = RowLearner::load(&self.path, table.as_deref())?;
+        Ok((network, optimiser, rows))
     }
 }
 
@@ -153,15 +201,17 @@ impl Progress {
         writer: &Writer,
         network: &Tensors,
         optimiser: &AdamW,
+        rows: &RowLearner,
         weights: &Weights,
     ) -> Result<()> {
         let state = Self { optimiser_steps: optimiser.number(), ..self.clone() };
-        writer.write(MODEL, &parameters::write(network)?)?;
-        writer.write(OPTIMIZER, &parameters::write(&optimiser.export())?)?;
+        parameters::save(&writer.path(MODEL), network)?;
+        parameters::save(&writer.path(OPTIMIZER), &optimiser.export())?;
+        rows.save(writer)?;
         for (name, values) in [(BEST, &weights.best), (AVERAGE, &weights.average), (LABELS, &weights.labels)]
         {
             if let Some(values) = values {
-                writer.write(name, &parameters::write(values)?)?;
+                parameters::save(&writer.path(name), values)?;
             }
         }
         let json = serde_json::to_vec_pretty(&state)

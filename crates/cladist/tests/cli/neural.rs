@@ -54,6 +54,24 @@ fn a_new_encoder_learns_and_its_bundle_stands_alone() {
 }
 
 #[test]
+fn with_a_shortlist_labels_are_scored_in_groups() {
+    let place = Place::with_corpus();
+    let train = format!("{} --set shortlist.group_size=2 --set shortlist.top_groups=2", train(25));
+    place.run(&format!("{train} --out run --quiet")).ok();
+    for name in ["groups.safetensors", "rows.safetensors"] {
+        assert!(place.path("run/bundle").join(name).exists(), "{name}");
+    }
+    let metrics = |groups: usize| {
+        let command = format!("evaluate run --json --set shortlist.top_groups={groups}");
+        place.run(&command).ok().json()["metrics"].clone()
+    };
+    assert!(metrics(2)["micro-f1"].as_f64() > Some(0.6), "{}", metrics(2));
+    assert_ne!(metrics(1), metrics(9));
+    let other = train.replace("--head flat", "--head lwan").replace("--set flat.pool=mean", "");
+    place.run(&format!("{other} --out other")).fails(78, &["`lwan`", "shortlist"]);
+}
+
+#[test]
 fn a_bundle_serves_as_an_encoder() {
     let place = Place::with_corpus();
     place.run(&format!("{} --out first --quiet", train(6))).ok();

@@ -88,7 +88,7 @@ fn labels_in_parts_have_the_logits_and_gradients_of_all_at_once() {
         let model = toy.model(attentive(config), 1);
         let run = |at_once: usize| {
             let (documents, labels) = (encoded(&model, &toy), states(&model));
-            let input = HeadInput { documents: &documents, labels: labels.as_ref() };
+            let input = HeadInput { documents: &documents, labels: labels.as_ref(), rows: None };
             let logits = head(&model).logits_of(&input, Some(7), at_once);
             let slope = (logits.clone() * 3.0).sin().sum();
             let mut sum = GradientSum::default();
@@ -128,7 +128,7 @@ fn the_encoder_learns_from_descriptions_where_it_should() {
         let descriptions = model.descriptions.as_ref();
         let labels = label_states(&model.network, descriptions, &toy.gold, &moment, Some(0), &mut None);
         assert_eq!(labels.is_some(), encode != Encode::Table);
-        let input = HeadInput { documents: &documents, labels: labels.as_ref() };
+        let input = HeadInput { documents: &documents, labels: labels.as_ref(), rows: None };
         let loss = model.network.head.objective(&input, &toy.gold, &moment).total().unwrap();
         let mut sum = GradientSum::default();
         sum.add(&model.network, loss.backward());
@@ -230,7 +230,7 @@ fn weights_over_tokens_add_up_to_one() {
         let config = LabelAttentionConfig { heads, blocks: 2, ..Default::default() };
         let model = toy.model(attentive(config), 1);
         let (documents, labels) = (encoded(&model, &toy), states(&model));
-        let input = HeadInput { documents: &documents, labels: labels.as_ref() };
+        let input = HeadInput { documents: &documents, labels: labels.as_ref(), rows: None };
         let some = [toy.taxonomy.get("fund").unwrap(), toy.taxonomy.get("goods").unwrap()];
         let weights = model.network.head.attention(&input, &some).unwrap();
         let packing = documents.packing();
@@ -298,7 +298,7 @@ fn settings_that_do_not_fit_are_refused_by_name() {
         let taxonomy = toy.taxonomy.clone();
         let design = attentive(config);
         let device = Device::flex();
-        let made = NeuralModel::create(design, &source, &toy.documents, taxonomy, &toy.counts(), 1, &device);
+        let made = NeuralModel::create(design, &source, &toy.examples(), taxonomy, &toy.counts(), 1, &device);
         let message = made.unwrap_err().to_string();
         assert!(message.contains(key), "{message}");
     };

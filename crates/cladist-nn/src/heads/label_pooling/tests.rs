@@ -38,7 +38,7 @@ fn weights_over_tokens_add_up_to_one() {
         let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
         let mode = Mode::Inference(None);
         let encoded = model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, mode);
-        let input = HeadInput { documents: &encoded, labels: None };
+        let input = HeadInput::new(&encoded);
         let labels: Vec<LabelId> = toy.taxonomy.labels().take(2).collect();
         let weights = model.network.head.attention(&input, &labels).unwrap();
         let longest = encoded.packing().longest();
@@ -72,6 +72,7 @@ fn settings_that_make_no_sense_are_refused_by_name() {
         task: Task::MultiLabel,
         label_smoothing: 0.0,
         labels: None,
+        shortlist: None,
         device: &Device::flex(),
         seed: 1,
     };

@@ -42,6 +42,7 @@ fn built(
         task: Task::MultiLabel,
         label_smoothing: 0.0,
         labels: None,
+        shortlist: None,
         device: &Device::flex(),
         seed: 1,
     };
@@ -132,7 +133,7 @@ fn with_last_layers_alone_it_is_the_flat_loss() {
     let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
     let layers = model.network.head.layers(None);
     let encoded = model.network.encoder.encode(&TokenBatch::new(&sequences), &layers, Mode::Inference(None));
-    let input = HeadInput { documents: &encoded, labels: None };
+    let input = HeadInput::new(&encoded);
     let moment = Moment { epoch: 0.0, seed: None };
     let total = model.network.head.objective(&input, &toy.gold, &moment).total().unwrap();
     let rows = model.network.head.score(&input, None);
@@ -175,7 +176,7 @@ fn more_levels_than_layers_are_refused_unless_merged() {
     let source = crate::source::EncoderSource::parse("scratch:tiny").unwrap();
     let create = |design| {
         let taxonomy = toy.taxonomy.clone();
-        NeuralModel::create(design, &source, &toy.documents, taxonomy, &toy.counts(), 1, &Device::flex())
+        NeuralModel::create(design, &source, &toy.examples(), taxonomy, &toy.counts(), 1, &Device::flex())
     };
     let message = create(guided(LayerGuidedConfig::default())).unwrap_err().to_string();
     assert!(message.contains("3 levels") && message.contains("merge_levels"), "{message}");

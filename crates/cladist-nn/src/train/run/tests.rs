@@ -37,11 +37,11 @@ fn updates_change_parameters_in_place() {
     trainer.step().unwrap();
     let first = places(&trainer.network);
     for _ in 0..2 {
-        let before = named(&trainer.network);
+        let before = parameters::named(&trainer.network);
         assert!(trainer.has_next());
         trainer.step().unwrap();
         assert_eq!(places(&trainer.network), first);
-        assert!(named(&trainer.network).iter().all(|(name, values)| *values != before[name]));
+        assert!(parameters::named(&trainer.network).iter().all(|(name, values)| *values != before[name]));
     }
     // An evaluation looks at the parameters; once it is over, updates are in place again.
     trainer.evaluate(&plan.train, &tokens).unwrap();

@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
         self.go_from(self.model(), stop)
     }
 
-    fn go_from(&self, model: NeuralModel, stop: Stop) -> (Result<(NeuralModel, Outcome)>, Seen) {
+    pub(crate) fn go_from(&self, model: NeuralModel, stop: Stop) -> (Result<(NeuralModel, Outcome)>, Seen) {
         let seen = Seen::new(stop);
         let dev =
             Examples { documents: &self.toy.documents[..self.n_dev], gold: &self.toy.gold[..self.n_dev] };

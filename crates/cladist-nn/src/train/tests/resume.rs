@@ -7,6 +7,7 @@ use super::*;
 use crate::error::Error;
 use crate::heads::label_attention::Encode;
 use crate::heads::layer_guided::LayerGuidedConfig;
+use crate::shortlist::ShortlistConfig;
 use crate::tokens::TokensConfig;
 use crate::toy::fitting;
 use crate::train::averaging::AveragingConfig;
@@ -93,6 +94,16 @@ fn so_do_documents_in_windows_one_label_each_and_levels_at_layers() {
         Design { head: guided, ..flat() },
     ] {
         on_threads(1, || check_design(&config, design, 4));
+    }
+}
+
+#[test]
+fn so_do_rows_of_a_shortlist_their_average_and_the_best_of_them() {
+    let shortlist = ShortlistConfig { group_size: 2, top_groups: 2, random: 1, size: 6 };
+    for averaging in [None, Some(AveragingConfig { start_epoch: 1, every: 2 })] {
+        let config = TrainConfig { accumulate: 2, batch_size: 2, averaging, ..quick() };
+        let config = TrainConfig { epochs: 3, monitor: "sum".to_owned(), ..config };
+        on_threads(1, || check_design(&config, Design { shortlist, ..flat() }, 4));
     }
 }
 

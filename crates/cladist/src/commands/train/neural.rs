@@ -55,7 +55,7 @@ pub(super) fn run(
     let (model, report) = NeuralModel::create(
         recipe.design(),
         &source,
-        &train_documents,
+        &Examples { documents: &train_documents, gold: &examples.gold },
         taxonomy.clone(),
         &counts,
         recipe.train.seed,
@@ -132,7 +132,8 @@ pub(super) fn rehearse(
     let counts = LabelCounts::of(&examples.gold, taxonomy.n_labels());
     let documents = normalised(examples, config.common.data.normalise);
     let (design, seed) = (recipe.design(), recipe.train.seed);
-    NeuralModel::create(design, &source, &documents, taxonomy.clone(), &counts, seed, &device)?;
+    let examples = Examples { documents: &documents, gold: &examples.gold };
+    NeuralModel::create(design, &source, &examples, taxonomy.clone(), &counts, seed, &device)?;
     Ok(())
 }
 

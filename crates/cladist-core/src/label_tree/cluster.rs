@@ -8,8 +8,9 @@ use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::matrix::{ColumnPlaces, SparseMatrix};
+use super::TreeConfig;
 use crate::job::Cancel;
+use crate::sparse::{ColumnPlaces, SparseMatrix};
 
 /// More rounds than any real clustering takes; re-seeded clusters could go in circles.
 const MOST_ROUNDS: usize = 200;
@@ -25,17 +26,15 @@ const PARALLEL_WORK: usize = 1 << 20;
 
 /// Splits rows into at most `k` clusters, each ascending, ordered by their first centre. Fewer than two clusters if
 /// the rows do not come apart.
-#[expect(clippy::too_many_arguments, reason = "what a split depends on")]
-pub(crate) fn split(
+pub(super) fn split(
     features: &SparseMatrix,
     members: &[u32],
-    k: usize,
-    balanced: bool,
-    epsilon: f32,
+    config: &TreeConfig,
     seed: u64,
     places: &mut ColumnPlaces,
     cancel: &Cancel,
 ) -> Vec<Vec<u32>> {
+    let TreeConfig { k, balanced, epsilon, .. } = *config;
     let halved = balanced && k == 2;
     let k = k.min(members.len());
     if k < 2 {
@@ -337,7 +336,8 @@ mod tests {
         ) {
             let members: Vec<u32> = (0..rows.n_rows() as u32).collect();
             let mut places = ColumnPlaces::default();
-            let clusters = split(&rows, &members, k, balanced, 1e-4, seed, &mut places, &Cancel::default());
+            let config = TreeConfig { k, balanced, ..TreeConfig::default() };
+            let clusters = split(&rows, &members, &config, seed, &mut places, &Cancel::default());
             let mut all: Vec<u32> = clusters.iter().flatten().copied().collect();
             all.sort_unstable();
             prop_assert_eq!(all, members.clone());
@@ -347,7 +347,7 @@ mod tests {
             } else if clusters.len() > 1 {
                 prop_assert!(clusters.iter().all(|cluster| cluster.len() >= SMALLEST));
             }
-            prop_assert_eq!(clusters, split(&rows, &members, k, balanced, 1e-4, seed, &mut places, &Cancel::default()));
+            prop_assert_eq!(clusters, split(&rows, &members, &config, seed, &mut places, &Cancel::default()));
         }
 
         #[test]

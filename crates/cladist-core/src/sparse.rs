@@ -6,7 +6,7 @@ use crate::text::tfidf::SparseRow;
 
 /// A matrix of sparse rows.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SparseMatrix {
+pub struct SparseMatrix {
     starts: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f32>,
@@ -14,11 +14,15 @@ pub(crate) struct SparseMatrix {
 }
 
 impl SparseMatrix {
-    pub(crate) fn new(n_columns: usize) -> Self {
+    /// No rows yet.
+    #[must_use]
+    pub fn new(n_columns: usize) -> Self {
         Self { starts: vec![0], columns: Vec::new(), values: Vec::new(), n_columns }
     }
 
-    pub(crate) fn from_rows(rows: &[SparseRow], n_columns: usize) -> Self {
+    /// A matrix of given rows.
+    #[must_use]
+    pub fn from_rows(rows: &[SparseRow], n_columns: usize) -> Self {
         let mut matrix = Self::new(n_columns);
         matrix.columns.reserve_exact(rows.iter().map(Vec::len).sum());
         matrix.values.reserve_exact(matrix.columns.capacity());
@@ -28,7 +32,8 @@ impl SparseMatrix {
         matrix
     }
 
-    pub(crate) fn push_row(&mut self, row: impl IntoIterator<Item = (u32, f32)>) {
+    /// Appends a row; columns must be below the number of columns.
+    pub fn push_row(&mut self, row: impl IntoIterator<Item = (u32, f32)>) {
         for (column, value) in row {
             self.columns.push(column);
             self.values.push(value);
@@ -36,15 +41,24 @@ impl SparseMatrix {
         self.starts.push(self.columns.len());
     }
 
-    pub(crate) fn n_rows(&self) -> usize {
+    /// Rows.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    pub(crate) fn n_columns(&self) -> usize {
+    /// Columns, used or not.
+    #[must_use]
+    pub fn n_columns(&self) -> usize {
         self.n_columns
     }
 
-    pub(crate) fn row(&self, row: usize) -> (&[u32], &[f32]) {
+    /// Columns and values of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
         let range = self.starts[row]..self.starts[row + 1];
         (&self.columns[range.clone()], &self.values[range])
     }
@@ -95,17 +109,17 @@ pub(crate) struct ColumnPlaces(Vec<u32>);
 
 /// Lists of numbers in two flat arrays: the documents of each label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lists {
+pub struct Lists {
     starts: Vec<usize>,
     items: Vec<u32>,
 }
 
 impl Lists {
     /// Turns pairs of item → lists around: list → items, ascending.
-    pub(crate) fn inverted<'a>(
-        lists_of_item: impl Iterator<Item = &'a [u32]> + Clone,
-        n_lists: usize,
-    ) -> Self {
+    ///
+    /// # Panics
+    /// If an item names a list that is not below `n_lists`.
+    pub fn inverted<'a>(lists_of_item: impl Iterator<Item = &'a [u32]> + Clone, n_lists: usize) -> Self {
         let mut starts = vec![0; n_lists + 1];
         for &list in lists_of_item.clone().flatten() {
             starts[list as usize + 1] += 1;
@@ -124,7 +138,24 @@ impl Lists {
         Self { starts, items }
     }
 
-    pub(crate) fn of(&self, list: u32) -> &[u32] {
+    /// The number of lists.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Whether there is no list.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The items of a list.
+    ///
+    /// # Panics
+    /// If there is no such list.
+    #[must_use]
+    pub fn of(&self, list: u32) -> &[u32] {
         &self.items[self.starts[list as usize]..self.starts[list as usize + 1]]
     }
 

@@ -1,0 +1,147 @@
+//! LightXML (Jiang et al. 2021): `[CLS]` of several layers side by side, and groups of labels before labels.
+//!
+//! f = drop(`[CLS]` of the last five layers), the last one first. Without a shortlist, z = W·f + b for every label.
+//! With one, groups have g = W₀·f + b₀ and labels r = E·(W₁·f + b₁) + b; a shortlist (see [`crate::shortlist`]) is made of
+//! the groups, and p = σ(r)·σ(g). The loss is the sum of both cross-entropies.
+//!
+//! Deviations: labels have a bias beside their embedding; the labels of a step are shared by its documents instead of
+//! being chosen for each; dropout is on whenever something is learnt, where the original leaves it off after an
+//! evaluation until the epoch ends.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use cladist_core::text::tfidf::SparseRow;
+use cladist_core::{LabelId, LabelSet};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, setting};
+use crate::blocks::{Linear, dropout};
+use crate::encoder::{LayerSet, place};
+use crate::error::{Error, Result};
+use crate::losses::Loss;
+use crate::shortlist::{Goal, Outputs, Vectors};
+
+/// One line of help.
+pub const ABOUT: &str = "[CLS] of the last five layers, with a shortlist for very many labels (LightXML)";
+
+/// The width of labels' embeddings where there is a shortlist and nothing else is said.
+const BOTTLENECK: usize = 400;
+
+/// Settings of the head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LightXmlConfig {
+    /// Layers whose `[CLS]` is read, the last ones; all if the encoder has fewer.
+    pub layers: usize,
+    /// Dropout on the document vector.
+    pub dropout: f64,
+    /// Width of labels' embeddings; 0 has labels on the document vector itself. Preset: 400 with a shortlist, else 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<usize>,
+    /// What is minimised: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    pub loss: Loss,
+}
+
+impl Default for LightXmlConfig {
+    fn default() -> Self {
+        Self { layers: 5, dropout: 0.5, bottleneck: None, loss: Loss::default() }
+    }
+}
+
+/// The head.
+#[derive(Module, Debug)]
+pub struct LightXml {
+    bottleneck: Option<Linear>,
+    output: Outputs,
+    #[module(skip)]
+    labels: Arc<[LabelId]>,
+    /// The lowest and the highest layer.
+    #[module(skip)]
+    layers: (usize, usize),
+    #[module(skip)]
+    dropout: f64,
+    #[module(skip)]
+    goal: Goal,
+}
+
+impl HeadConfig for LightXmlConfig {
+    type Head = LightXml;
+
+    fn pooled(&self) -> bool {
+        false
+    }
+
+    fn build(&self, context: &HeadContext<'_>) -> Result<LightXml> {
+        let Self { layers, dropout, bottleneck, loss } = *self;
+        if layers == 0 {
+            return Err(setting("light-xml.layers", "at least 1", layers));
+        }
+        if !(0.0..1.0).contains(&dropout) {
+            return Err(setting("light-xml.dropout", "at least 0 and below 1", dropout));
+        }
+        if context.n_layers == 0 {
+            return Err(Error::Head {
+                problem: "`[CLS]` says nothing of a document where words have no context".to_owned(),
+                hint: "use `flat` with `flat.pool = \"mean\"` on word vectors",
+            });
+        }
+        let last = context.n_layers;
+        let first = (last + 1).saturating_sub(layers).max(1);
+        let width = (last + 1 - first) * context.hidden_size;
+        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
+        let fine = bottleneck.unwrap_or(if context.shortlist.is_some() { BOTTLENECK } else { 0 });
+        let bottleneck = (fine > 0).then(|| Linear::new(width, fine, &mut random, context.device));
+        Ok(LightXml {
+            bottleneck,
+            output: Outputs::new(width, if fine > 0 { fine } else { width }, context, &mut random),
+            labels: context.taxonomy.labels().collect(),
+            layers: (first, last),
+            dropout,
+            goal: Goal::new(context, loss),
+        })
+    }
+}
+
+impl LightXml {
+    fn vectors(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Vectors {
+        let (first, last) = self.layers;
+        let states = (first..=last).rev().map(|layer| input.documents.cls(layer)).collect();
+        let vector = dropout(Tensor::cat(states, 1), self.dropout, seed.map(|seed| place(seed, DROPOUT)));
+        match &self.bottleneck {
+            Some(bottleneck) => Vectors { fine: bottleneck.forward(vector.clone()), coarse: vector },
+            None => Vectors::same(vector),
+        }
+    }
+}
+
+impl Head for LightXml {
+    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
+        self.output.objective(self.vectors(input, moment.seed), input, gold, moment, self.goal)
+    }
+
+    fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
+        let (first, last) = self.layers;
+        (first..=last).collect::<LayerSet>().first_tokens()
+    }
+
+    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
+        Some(self.output.logits(self.vectors(input, None), input, &self.labels))
+    }
+
+    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
+        self.output.score(self.vectors(input, None), input, &self.labels, self.goal.task, top_k)
+    }
+
+    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        self.output.label_vectors()
+    }
+
+    fn row_width(&self) -> Option<usize> {
+        self.output.row_width()
+    }
+}

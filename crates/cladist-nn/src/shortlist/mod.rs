@@ -1,0 +1,97 @@
+//! Shortlists: a head with an output per label learns and scores only some of them at a time (Jiang et al. 2021, LightXML).
+//!
+//! Labels of similar documents are in groups ([`Partition`]). A matcher, linear from the document vector, scores groups;
+//! only labels of the best ones are scored, and
+//! ```text
+//! p(label) = σ(w·x + b) · σ(group)
+//! ```
+//! A training step learns from the labels of its documents, those of the groups that the matcher takes for the best (the
+//! hardest to tell apart) and some at random. Their rows of weights live in a [`Table`] outside the network's parameters,
+//! so that neither gradients nor the optimiser touch any other row. What a step costs depends on the number of groups and
+//! on how many labels are looked at, not on how many there are. Labels that fit one group need no matcher: all are looked
+//! at, and a head is as it is without a shortlist.
+
+mod learner;
+mod outputs;
+mod table;
+
+use cladist_core::label_tree::{Partition, PartitionConfig};
+use cladist_core::{Error as CoreError, Job};
+use serde::{Deserialize, Serialize};
+
+pub use outputs::{Goal, Listed, Outputs, Vectors};
+pub use table::{Rows, Table};
+
+pub(crate) use learner::RowLearner;
+pub(crate) use table::ROWS;
+
+use crate::error::Result;
+use crate::train::Examples;
+
+/// The `[shortlist]` section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ShortlistConfig {
+    /// Labels of a group at most; 0 has no shortlist.
+    pub group_size: usize,
+    /// The best groups whose labels are looked at for a document.
+    pub top_groups: usize,
+    /// Labels at random that a training step looks at beside.
+    pub random: usize,
+    /// Labels of a training step at most, or as many as its documents have if these are more.
+    pub size: usize,
+}
+
+impl Default for ShortlistConfig {
+    fn default() -> Self {
+        Self { group_size: 0, top_groups: 10, random: 256, size: 8192 }
+    }
+}
+
+impl ShortlistConfig {
+    /// Refuses values that make no sense, naming the key.
+    pub fn validate(&self) -> Result<()> {
+        let Self { group_size: _, top_groups, random: _, size } = *self;
+        for (key, value) in [("shortlist.top_groups", top_groups), ("shortlist.size", size)] {
+            if value == 0 {
+                return Err(CoreError::setting(key, "at least 1", value).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is one.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.group_size > 0
+    }
+
+    /// Groups of the labels of training documents, if a shortlist is wanted.
+    pub(crate) fn group(
+        &self,
+        examples: &Examples<'_>,
+        n_labels: usize,
+        seed: u64,
+    ) -> Result<Option<Shortlist>> {
+        self.validate()?;
+        if !self.is_on() {
+            return Ok(None);
+        }
+        let config = PartitionConfig { leaf: self.group_size, seed };
+        let Examples { documents, gold } = *examples;
+        let partition = Partition::of_documents(documents, gold, n_labels, &config, &Job::silent())?;
+        Ok(Some(Shortlist { partition, config: *self }))
+    }
+}
+
+/// Groups of labels, and how many of them are looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortlist {
+    /// The groups.
+    pub partition: Partition,
+    /// The settings.
+    pub config: ShortlistConfig,
+}
+
+#[cfg(test)]
+mod tests;

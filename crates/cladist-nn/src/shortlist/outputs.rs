@@ -1,0 +1,324 @@
+//! One output per label: of all labels, or of a shortlist.
+
+use std::sync::Arc;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use cladist_core::scores::keep_top;
+use cladist_core::text::tfidf::SparseRow;
+use cladist_core::{LabelId, LabelSet};
+use cladist_kernels::rows;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::{Rows, Shortlist, ShortlistConfig};
+use crate::blocks::Linear;
+use crate::encoder::{linear, place};
+use crate::heads::{self, HeadContext, HeadInput, Moment, Objective, Task, columns, probabilities};
+use crate::losses::{Loss, bce_with_logits};
+use crate::parameters::to_vec;
+
+/// The place of labels at random in the seed of a step, apart from documents, heads and descriptions.
+const PLACE: u64 = 1 << 49;
+
+/// The last layer of a head.
+#[derive(Module, Debug)]
+pub enum Outputs {
+    /// Of all labels, as parameters.
+    All(Linear),
+    /// Of a shortlist, whose rows are in a table.
+    Listed(Listed),
+}
+
+/// Outputs of a shortlist.
+#[derive(Module, Debug)]
+pub struct Listed {
+    /// From the document vector to groups; none if there is only one.
+    matcher: Option<Linear>,
+    #[module(skip)]
+    shortlist: Arc<Shortlist>,
+    #[module(skip)]
+    width: usize,
+}
+
+/// The vectors of a batch of documents.
+#[derive(Debug, Clone)]
+pub struct Vectors {
+    /// What groups are matched by: `[documents, coarse]`.
+    pub coarse: Tensor<2>,
+    /// What labels are scored by: `[documents, fine]`.
+    pub fine: Tensor<2>,
+}
+
+impl Vectors {
+    /// One vector for both.
+    #[must_use]
+    pub fn same(vector: Tensor<2>) -> Self {
+        Self { coarse: vector.clone(), fine: vector }
+    }
+}
+
+/// What is minimised.
+#[derive(Debug, Clone, Copy)]
+pub struct Goal {
+    /// What is to be predicted.
+    pub task: Task,
+    /// With any number of labels per document.
+    pub loss: Loss,
+    /// Share of the target given to all labels alike.
+    pub label_smoothing: f64,
+}
+
+impl Goal {
+    pub(crate) fn new(context: &HeadContext<'_>, loss: Loss) -> Self {
+        Self { task: context.task, loss, label_smoothing: context.label_smoothing }
+    }
+}
+
+impl Outputs {
+    /// New outputs on vectors of these widths.
+    pub(crate) fn new(
+        coarse: usize,
+        fine: usize,
+        context: &HeadContext<'_>,
+        random: &mut ChaCha8Rng,
+    ) -> Self {
+        let Some(shortlist) = context.shortlist else {
+            return Self::All(Linear::new(fine, context.taxonomy.n_labels(), random, context.device));
+        };
+        let n_groups = shortlist.partition.n_groups();
+        let matcher = (n_groups > 1).then(|| Linear::new(coarse, n_groups, random, context.device));
+        Self::Listed(Listed { matcher, shortlist: Arc::clone(shortlist), width: fine + 1 })
+    }
+
+    /// Values of a label's row in the table; `None` if there is none.
+    #[must_use]
+    pub fn row_width(&self) -> Option<usize> {
+        match self {
+            Self::All(_) => None,
+            Self::Listed(listed) => Some(listed.width),
+        }
+    }
+
+    /// The loss of a batch.
+    #[must_use]
+    pub fn objective(
+        &self,
+        vectors: Vectors,
+        input: &HeadInput<'_>,
+        gold: &[LabelSet],
+        moment: &Moment,
+        goal: Goal,
+    ) -> Objective {
+        let Goal { task, loss, label_smoothing } = goal;
+        let gold = columns(gold);
+        match self {
+            Self::All(all) => heads::objective(task, loss, all.forward(vectors.fine), &gold, label_smoothing),
+            Self::Listed(listed) => {
+                let gold = listed.rows_of(&gold);
+                let groups = listed.matcher.as_ref().map(|matcher| matcher.forward(vectors.coarse));
+                let picked = listed.pick(groups.as_ref(), &gold, moment.seed);
+                let place = |row: &u32| picked.binary_search(row).ok().map(|place| place as u32);
+                let places: Vec<Vec<u32>> =
+                    gold.iter().map(|rows| rows.iter().filter_map(place).collect()).collect();
+                let logits = listed.logits(vectors.fine, &picked, rows_of(input));
+                let objective = heads::objective(task, loss, logits, &places, label_smoothing);
+                match groups {
+                    Some(groups) => {
+                        let matched = bce_with_logits(groups, &listed.groups_of(&gold), label_smoothing);
+                        objective.with("groups", 1.0, matched)
+                    }
+                    None => objective,
+                }
+            }
+        }
+    }
+
+    /// Logits `[documents, labels]` and which labels these are: all, or those of the best groups of any document.
+    #[must_use]
+    pub fn logits(
+        &self,
+        vectors: Vectors,
+        input: &HeadInput<'_>,
+        labels: &[LabelId],
+    ) -> (Tensor<2>, Vec<LabelId>) {
+        match self {
+            Self::All(all) => (all.forward(vectors.fine), labels.to_vec()),
+            Self::Listed(listed) => {
+                let groups = listed.matcher.as_ref().map(|matcher| matcher.forward(vectors.coarse));
+                let picked = listed.pick(groups.as_ref(), &[], None);
+                let label = |&row: &u32| labels[listed.shortlist.partition.label(row as usize) as usize];
+                let of = picked.iter().map(label).collect();
+                (listed.logits(vectors.fine, &picked, rows_of(input)), of)
+            }
+        }
+    }
+
+    /// A row of probabilities per document, in any order; the best `top_k` if given.
+    #[must_use]
+    pub fn score(
+        &self,
+        vectors: Vectors,
+        input: &HeadInput<'_>,
+        labels: &[LabelId],
+        task: Task,
+        top_k: Option<usize>,
+    ) -> Vec<Vec<(LabelId, f32)>> {
+        match self {
+            Self::All(all) => heads::rows(probabilities(task, all.forward(vectors.fine)), labels, top_k),
+            Self::Listed(listed) => listed.score(vectors, rows_of(input), labels, top_k),
+        }
+    }
+
+    /// The weights of each label, if they are parameters.
+    #[must_use]
+    pub fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        match self {
+            Self::All(all) => Some(all.outputs()),
+            Self::Listed(_) => None,
+        }
+    }
+}
+
+/// The rows of an input.
+fn rows_of<'a>(input: &HeadInput<'a>) -> &'a Rows<'a> {
+    match input.rows {
+        Some(rows) => rows,
+        // The model has a table for every head that is built with a shortlist.
+        None => unreachable!("rows of labels are missing"),
+    }
+}
+
+impl Listed {
+    /// Rows of gold labels; those that no training document has have none.
+    fn rows_of(&self, gold: &[Vec<u32>]) -> Vec<Vec<u32>> {
+        let partition = &self.shortlist.partition;
+        gold.iter()
+            .map(|labels| labels.iter().filter_map(|&label| partition.row_of(label)).collect())
+            .collect()
+    }
+
+    /// Groups of rows, each once.
+    fn groups_of(&self, rows: &[Vec<u32>]) -> Vec<Vec<u32>> {
+        let groups = |rows: &Vec<u32>| {
+            let mut groups: Vec<u32> =
+                rows.iter().map(|&row| self.shortlist.partition.group_of(row)).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            groups
+        };
+        rows.iter().map(groups).collect()
+    }
+
+    /// The best groups by their logits, those first that must be among them.
+    fn best(&self, logits: &[f32], first: &[u32]) -> Vec<u32> {
+        let n = self.shortlist.config.top_groups.min(logits.len());
+        let mut ranked: Vec<(bool, f32, u32)> = (logits.iter().zip(0..))
+            .map(|(&logit, group)| (first.binary_search(&group).is_err(), logit, group))
+            .collect();
+        let rank = |a: &(bool, f32, u32), b: &(bool, f32, u32)| {
+            a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))
+        };
+        if n < ranked.len() {
+            ranked.select_nth_unstable_by(n, rank);
+            ranked.truncate(n);
+        }
+        ranked.sort_unstable_by(rank);
+        ranked.into_iter().map(|(_, _, group)| group).collect()
+    }
+
+    /// Rows for a batch, ascending: those of gold labels; of the best groups, first of each document's best, then of its
+    /// second, and so on while there is room; and, in training, of labels at random.
+    fn pick(&self, groups: Option<&Tensor<2>>, gold: &[Vec<u32>], seed: Option<u64>) -> Vec<u32> {
+        let Shortlist { partition, config: ShortlistConfig { random, size, .. } } = &*self.shortlist;
+        let n_rows = partition.n_rows() as u32;
+        let Some(groups) = groups else { return (0..n_rows).collect() };
+        let [n_documents, n_groups] = groups.dims();
+        let logits = to_vec(groups.clone());
+        let gold_groups = self.groups_of(gold);
+        let best: Vec<Vec<u32>> = (0..n_documents)
+            .into_par_iter()
+            .map(|n| {
+                let first = gold_groups.get(n).map_or(&[][..], Vec::as_slice);
+                self.best(&logits[n * n_groups..][..n_groups], first)
+            })
+            .collect();
+        let mut picked: Vec<u32> = gold.concat();
+        picked.sort_unstable();
+        picked.dedup();
+        // Where something is learnt, memory is bounded; else every document has what it would be scored by.
+        let (random, size) = seed.map_or((0, usize::MAX), |_| (*random, size.saturating_sub(*random)));
+        let mut chosen = vec![false; n_groups];
+        let ranks = best.iter().map(Vec::len).max().unwrap_or(0);
+        'full: for rank in 0..ranks {
+            for group in best.iter().filter_map(|best| best.get(rank)) {
+                let rows = partition.rows(*group as usize);
+                if std::mem::replace(&mut chosen[*group as usize], true) {
+                    continue;
+                }
+                if picked.len() + rows.len() > size {
+                    break 'full;
+                }
+                picked.extend(rows.start as u32..rows.end as u32);
+            }
+        }
+        if let Some(seed) = seed.filter(|_| n_rows > 0) {
+            let mut generator = ChaCha8Rng::seed_from_u64(place(seed, PLACE));
+            picked.extend((0..random).map(|_| generator.random_range(0..n_rows)));
+        }
+        picked.sort_unstable();
+        picked.dedup();
+        picked
+    }
+
+    fn logits(&self, fine: Tensor<2>, picked: &[u32], rows: &Rows<'_>) -> Tensor<2> {
+        let taken = rows.take(picked, &fine.device());
+        let at = self.width - 1;
+        linear(fine, taken.clone().narrow(1, 0, at), taken.narrow(1, at, 1).squeeze_dim(1))
+    }
+
+    /// One document after the other, without tensors: rows of a group lie together, and a document scores the same in
+    /// any batch.
+    fn score(
+        &self,
+        vectors: Vectors,
+        rows: &Rows<'_>,
+        labels: &[LabelId],
+        top_k: Option<usize>,
+    ) -> Vec<Vec<(LabelId, f32)>> {
+        let partition = &self.shortlist.partition;
+        let groups = self.matcher.as_ref().map(|matcher| to_vec(matcher.forward(vectors.coarse)));
+        let (n_groups, table) = (partition.n_groups(), rows.table());
+        let fine = to_vec(vectors.fine);
+        fine.par_chunks_exact(self.width - 1)
+            .enumerate()
+            .map(|(n, x)| {
+                let logits = groups.as_ref().map(|groups| &groups[n * n_groups..][..n_groups]);
+                let best = logits.map_or_else(|| vec![0], |logits| self.best(logits, &[]));
+                let mut row: Vec<(LabelId, f32)> = Vec::new();
+                let mut out = Vec::new();
+                for group in best {
+                    let share = logits.map_or(1.0, |logits| sigmoid(logits[group as usize]));
+                    let range = partition.rows(group as usize);
+                    out.clear();
+                    out.resize(range.len(), 0.0);
+                    rows::outputs(table.rows(range.clone()), x, &mut out);
+                    row.extend(
+                        range
+                            .zip(&out)
+                            .map(|(row, &z)| (labels[partition.label(row) as usize], sigmoid(z) * share)),
+                    );
+                }
+                if let Some(k) = top_k {
+                    keep_top(&mut row, k);
+                }
+                row
+            })
+            .collect()
+    }
+}
+
+fn sigmoid(z: f32) -> f32 {
+    1.0 / (1.0 + (-z).exp())
+}
