@@ -74,7 +74,7 @@ fn targets([documents, labels]: [usize; 2], gold: &[Vec<u32>], smoothing: f64, d
 }
 
 /// ln(1 + e^z) = max(z, 0) + ln(1 + e^(−|z|)), which is −ln(1 − σ(z)).
-fn softplus(z: Tensor<2>) -> Tensor<2> {
+pub(crate) fn softplus(z: Tensor<2>) -> Tensor<2> {
     activation::relu(z.clone()) + z.abs().neg().exp().log1p()
 }
 

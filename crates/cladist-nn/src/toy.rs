@@ -10,6 +10,7 @@ use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
 use crate::fused::Values;
 use crate::heads::enc_dec::EncDecConfig;
+use crate::heads::experts::ExpertsConfig;
 use crate::heads::flat::FlatConfig;
 use crate::heads::layer_guided::LayerGuidedConfig;
 use crate::heads::light_xml::LightXmlConfig;
@@ -116,6 +117,9 @@ pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
             AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
         }
         AnyHeadConfig::LightXml(config) => AnyHeadConfig::LightXml(LightXmlConfig { dropout: 0.1, ..config }),
+        AnyHeadConfig::Experts(config) => {
+            AnyHeadConfig::Experts(ExpertsConfig { hidden: vec![32], dropout: 0.1, ..config })
+        }
         AnyHeadConfig::Sgm(config) => AnyHeadConfig::Sgm(SgmConfig { hidden: 24, layers: 2, ..config }),
         AnyHeadConfig::EncDec(config) => AnyHeadConfig::EncDec(EncDecConfig { hidden: 24, ..config }),
         AnyHeadConfig::TextCnn(config) => AnyHeadConfig::TextCnn(TextCnnConfig { maps: Some(24), ..config }),

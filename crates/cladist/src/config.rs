@@ -366,6 +366,7 @@ impl RunConfig {
         let mut config: Self = settings.resolve()?;
         config.validate()?;
         if let Recipe::Neural(recipe) = &mut config.recipe {
+            recipe.head.settle(recipe.train.epochs);
             // A run can be taken up again from anywhere.
             let (kind, path) = match recipe.encoder.strip_prefix(WORDS) {
                 Some(path) => (WORDS, path),

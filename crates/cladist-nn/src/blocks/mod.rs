@@ -1,6 +1,7 @@
 //! Blocks that several heads use.
 
 mod convolution;
+mod perceptron;
 mod recurrent;
 
 use burn::module::{Module, Param};
@@ -10,6 +11,7 @@ use cladist_kernels::dropout::Dropout;
 use rand_chacha::ChaCha8Rng;
 
 pub use convolution::Convolution;
+pub use perceptron::Perceptron;
 pub use recurrent::{Bidirectional, Cell, Ends, Recurrence};
 
 use crate::encoder::{linear, normalise};
@@ -55,10 +57,7 @@ impl Linear {
 
     /// The rows of `W`.
     pub(crate) fn outputs(&self) -> Vec<SparseRow> {
-        let weight = self.weight.val();
-        let [_, width] = weight.dims();
-        let row = |values: &[f32]| (0..).zip(values.iter().copied()).collect();
-        to_vec(weight).chunks_exact(width.max(1)).map(row).collect()
+        sparse_rows(self.weight.val())
     }
 
     /// W and b side by side: `[out, in + 1]`.
@@ -86,6 +85,11 @@ impl Matrix {
         Self { weight: Param::from_data(TensorData::new(to_vec(rows), shape), device) }
     }
 
+    /// The rows of `W`.
+    pub(crate) fn outputs(&self) -> Vec<SparseRow> {
+        sparse_rows(self.weight.val())
+    }
+
     /// W.
     pub(crate) fn weight(&self) -> Tensor<2> {
         self.weight.val()
@@ -104,6 +108,12 @@ impl Matrix {
         let numbers = Tensor::<1, Int>::from_data(TensorData::new(numbers, shape), &weight.device());
         weight.select(0, numbers)
     }
+}
+
+fn sparse_rows(matrix: Tensor<2>) -> Vec<SparseRow> {
+    let [_, width] = matrix.dims();
+    let row = |values: &[f32]| (0..).zip(values.iter().copied()).collect();
+    to_vec(matrix).chunks_exact(width.max(1)).map(row).collect()
 }
 
 /// Normalisation of each row to mean 0 and variance 1, then a gain and a bias for each column.

@@ -68,12 +68,19 @@ impl Packing {
         integers(self.offsets.iter().skip(1).map(|end| end.saturating_sub(1)), device)
     }
 
+    /// Packed rows in a padded rectangle, a row for each cell: `[sequences·longest, width]`. Padding holds what nobody
+    /// looks at.
+    pub(crate) fn cells(&self, rows: Tensor<2>) -> Tensor<2> {
+        let cells = self.padded_rows(&rows.device());
+        rows.select(0, cells)
+    }
+
     /// Packed rows in a padded rectangle `[sequences, longest, width]`; padding holds zeros.
     pub(crate) fn pad(&self, rows: Tensor<2>) -> Tensor<3> {
         let device = rows.device();
         let [_, width] = rows.dims();
-        let padded = rows.select(0, self.padded_rows(&device));
-        padded.reshape([self.n_sequences(), self.longest(), width]) * self.mask(&device).unsqueeze_dim(2)
+        self.cells(rows).reshape([self.n_sequences(), self.longest(), width])
+            * self.mask(&device).unsqueeze_dim(2)
     }
 
     /// The cell of the padded rectangle of each sequence's first token.

@@ -4,12 +4,14 @@
 
 pub mod biforest;
 pub mod enc_dec;
+pub mod experts;
 pub mod flat;
 pub mod label_attention;
 pub mod label_pooling;
 pub mod label_sequence;
 pub mod layer_guided;
 pub mod light_xml;
+mod mixture;
 pub mod sgm;
 pub mod text_cnn;
 
@@ -86,6 +88,8 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     fn knows_new_labels(&self) -> bool {
         false
     }
+    /// Fills in settings that follow from the number of epochs.
+    fn settle(&mut self, _epochs: usize) {}
     /// A head with new parameters.
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;
 }
@@ -350,6 +354,11 @@ macro_rules! heads {
                 match self { $(Self::$variant(config) => config.knows_new_labels(),)+ }
             }
 
+            /// See [`HeadConfig::settle`].
+            pub fn settle(&mut self, epochs: usize) {
+                match self { $(Self::$variant(config) => config.settle(epochs),)+ }
+            }
+
             /// See [`HeadConfig::build`].
             pub fn build(&self, context: &HeadContext<'_>) -> Result<AnyHead> {
                 match self { $(Self::$variant(config) => Ok(AnyHead::$variant(config.build(context)?)),)+ }
@@ -427,6 +436,8 @@ heads! {
     Caml { "caml", caml::CamlConfig => LabelPooling };
     /// Labels one after the other, from a GRU on word vectors.
     EncDec { "enc-dec", enc_dec::EncDecConfig => LabelSequencer };
+    /// Experts on several layers.
+    Experts { "experts", experts::ExpertsConfig => Experts };
     /// One output per label on the document vector.
     Flat { "flat", flat::FlatConfig => Flat };
     /// Labels that weigh the words through a hidden layer.

@@ -7,6 +7,7 @@ use std::path::Path;
 use cladist_core::bundle::Writer;
 use cladist_core::{Classifier, Document, Request, Scores};
 
+use super::experts::{ExpertLoss, ExpertsConfig};
 use super::flat::{FlatConfig, Pool};
 use super::label_attention::{Encode, LabelAttentionConfig, Output};
 use super::label_pooling::caml::CamlConfig;
@@ -66,6 +67,17 @@ fn designs() -> Vec<(String, Design)> {
     designs.push(("lwan by descriptions".to_owned(), design(AnyHeadConfig::Lwan(lwan), multi)));
     let caml = CamlConfig { description_weight: 0.01, ..CamlConfig::default() };
     designs.push(("caml with descriptions".to_owned(), design(AnyHeadConfig::Caml(caml), multi)));
+    let names = ["D-last+1", "A-last"].map(|name| name.to_owned().try_into().unwrap());
+    let experts = ExpertsConfig {
+        experts: names.into(),
+        loss: ExpertLoss::Collaborative,
+        symmetric: true,
+        hidden: Vec::new(),
+        document_hidden: vec![24],
+        dropout: 0.1,
+        ..ExpertsConfig::default()
+    };
+    designs.push(("experts together".to_owned(), design(AnyHeadConfig::Experts(experts), multi)));
     designs
 }
 

@@ -7,8 +7,7 @@ use crate::encoder::{Encoded, Packing};
 /// States of packed tokens in a padded rectangle, a row for each cell: `[documents·longest, width]`. Cells of padding
 /// hold what nobody looks at.
 pub(crate) fn padded(states: Tensor<2>, documents: &Encoded) -> Tensor<2> {
-    let rows = documents.packing().padded_rows(&states.device());
-    states.select(0, rows)
+    documents.packing().cells(states)
 }
 
 /// A = softmax(Q·Kᵀ·scale) over the tokens of each document, for each attention head, and A·V.

@@ -1,0 +1,88 @@
+//! Labels that look at tokens with vectors of their own and answer by one network for all.
+//!
+//! With h the token states and w_l the vector of a label:
+//! ```text
+//! α = softmax(h·w_l)     e = Σ αₜ·hₜ     z = MLP(e)
+//! ```
+//! Weights add up to 1, so the first layer of the MLP can be applied to tokens instead of e, and what is made for each
+//! label is as wide as that layer's output: one number if the MLP is linear.
+
+use std::sync::Arc;
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, activation};
+use cladist_core::LabelId;
+use cladist_core::text::tfidf::SparseRow;
+use rand_chacha::ChaCha8Rng;
+
+use crate::blocks::{Linear, Matrix, Perceptron};
+use crate::encoder::Packing;
+use crate::fused::by_rows;
+use crate::heads::label_attention::{attend, labels_at_once};
+
+/// The vectors of labels and the network that all share.
+#[derive(Module, Debug)]
+pub struct LabelLook {
+    pub(super) queries: Matrix,
+    pub(super) first: Linear,
+    pub(super) rest: Perceptron,
+}
+
+impl LabelLook {
+    /// New parameters for states of this width; the MLP has `hidden` layers.
+    pub(crate) fn new(
+        width: usize,
+        hidden: &[usize],
+        n_labels: usize,
+        random: &mut ChaCha8Rng,
+        device: &Device,
+    ) -> Self {
+        let widths = [hidden, &[1]].concat();
+        Self {
+            queries: Matrix::new(width, n_labels, random, device),
+            first: Linear::new(width, widths[0], random, device),
+            rest: Perceptron::new(&widths, random, device),
+        }
+    }
+
+    /// Logits `[documents, labels]` from packed token states.
+    pub(crate) fn logits(&self, tokens: Tensor<2>, packing: &Packing) -> Tensor<2> {
+        self.logits_in_parts(tokens, packing, None)
+    }
+
+    /// The same with so many labels at once; as many as memory allows if `None`.
+    pub(super) fn logits_in_parts(
+        &self,
+        tokens: Tensor<2>,
+        packing: &Packing,
+        at_once: Option<usize>,
+    ) -> Tensor<2> {
+        let values = self.first.forward(tokens.clone());
+        let cells = packing.n_sequences() * packing.longest().max(values.dims()[1]);
+        let at_once = at_once.unwrap_or_else(|| labels_at_once(cells));
+        let inputs = vec![packing.cells(tokens), packing.cells(values)];
+        let packing = packing.clone();
+        let work = Arc::new(move |_, queries: Tensor<2>, rest: &Perceptron, inputs: &[Tensor<2>]| {
+            let (keys, values) = (inputs[0].clone(), inputs[1].clone());
+            let (_, seen) = attend(queries.unsqueeze_dim(1), keys, values, &packing, 1, 1.0);
+            let [labels, documents, width] = seen.dims();
+            let seen = seen.reshape([labels * documents, width]);
+            let logits = if rest.is_empty() { seen } else { rest.forward(activation::relu(seen)) };
+            logits.reshape([labels, documents])
+        });
+        by_rows(self.queries.weight(), &self.rest, inputs, at_once, work).transpose()
+    }
+
+    /// How much these labels look at each token: `[documents, labels, longest]`.
+    pub(crate) fn weights(&self, tokens: Tensor<2>, packing: &Packing, labels: &[LabelId]) -> Tensor<3> {
+        let numbers: Vec<u32> = labels.iter().map(|label| label.index() as u32).collect();
+        let queries = self.queries.rows(&numbers).unsqueeze_dim(1);
+        let keys = packing.cells(tokens);
+        attend(queries, keys.clone(), keys, packing, 1, 1.0).0.squeeze_dim(1)
+    }
+
+    /// What each label looks with.
+    pub(crate) fn vectors(&self) -> Vec<SparseRow> {
+        self.queries.outputs()
+    }
+}

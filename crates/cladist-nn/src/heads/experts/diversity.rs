@@ -1,0 +1,96 @@
+//! What drives experts apart where it helps: on gold labels that are rare and that no expert is sure of.
+//!
+//! With p and q the probabilities that two experts give to a gold label with n training documents:
+//! ```text
+//! L = −Σ λ·KL(p ‖ q)     KL = p·ln(p/q) + (1−p)·ln((1−p)/(1−q))     λ = (1 − max(p, q))/n, a constant
+//! ```
+//! summed over the gold labels of a document, and the mean over documents and pairs of experts.
+
+use burn::tensor::{Int, Tensor, TensorData, activation};
+use serde::{Deserialize, Serialize};
+
+use crate::losses::softplus;
+
+/// The pairs of experts that are compared, each in the direction in which they are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairs {
+    /// Every two.
+    #[default]
+    All,
+    /// The first with each of the others.
+    First,
+}
+
+impl Pairs {
+    fn of(self, n: usize) -> Vec<(usize, usize)> {
+        let firsts = match self {
+            Self::All => n,
+            Self::First => n.min(1),
+        };
+        (0..firsts).flat_map(|j| (j + 1..n).map(move |k| (j, k))).collect()
+    }
+}
+
+/// How experts are driven apart.
+#[derive(Debug, Clone)]
+pub(super) struct Diversity {
+    pub(super) pairs: Pairs,
+    /// The mean of both directions instead of one.
+    pub(super) symmetric: bool,
+    /// Training documents of each label.
+    pub(super) counts: Vec<u32>,
+}
+
+/// Gap between logits beyond which experts are far enough apart: KL has no bound of its own.
+const FAR: f64 = 10.0;
+
+impl Diversity {
+    /// L, and the mean of KL over documents' gold labels and pairs; `None` without pairs or gold labels. Nothing is
+    /// made of other labels.
+    pub(super) fn of(&self, logits: &[Tensor<2>], gold: &[Vec<u32>]) -> Option<(Tensor<1>, Tensor<1>)> {
+        let pairs = self.pairs.of(logits.len());
+        let most = gold.iter().map(Vec::len).max().unwrap_or(0);
+        if pairs.is_empty() || most == 0 {
+            return None;
+        }
+        let (n, device) = (gold.len(), logits[0].device());
+        let (mut columns, mut shares, mut there) =
+            (vec![0i64; n * most], vec![0.0f32; n * most], vec![0.0f32; n * most]);
+        for (document, labels) in gold.iter().enumerate() {
+            for (place, &label) in (document * most..).zip(labels) {
+                columns[place] = i64::from(label);
+                let documents = self.counts.get(label as usize).copied().unwrap_or(0).max(1) as usize;
+                shares[place] = 1.0 / (documents * n) as f32;
+                there[place] = 1.0;
+            }
+        }
+        let shape = [n, most];
+        let columns: Tensor<2, Int> = Tensor::from_data(TensorData::new(columns, shape), &device);
+        let matrix = |cells: Vec<f32>| Tensor::<2>::from_data(TensorData::new(cells, shape), &device);
+        let n_labels: usize = gold.iter().map(Vec::len).sum();
+        let (shares, there) = (matrix(shares), matrix(there) / n_labels as f64);
+        let logits: Vec<Tensor<2>> =
+            logits.iter().map(|logits| logits.clone().gather(1, columns.clone())).collect();
+        let of_pair = |&(j, k): &(usize, usize)| {
+            let (u, v) = (logits[j].clone(), logits[k].clone());
+            // 1 − max(p, q) = σ(−max(u, v))
+            let unsure = activation::sigmoid(-u.clone().detach().max_pair(v.clone().detach()));
+            let kl = match self.symmetric {
+                false => bernoulli_kl(u, v),
+                true => (bernoulli_kl(u.clone(), v.clone()) + bernoulli_kl(v, u)) * 0.5,
+            };
+            let mean = (kl.clone().detach() * there.clone()).sum();
+            ((kl * unsure * shares.clone()).sum().neg(), mean)
+        };
+        let n_pairs = pairs.len() as f64;
+        let (loss, mean) = pairs.iter().map(of_pair).reduce(|sum, pair| (sum.0 + pair.0, sum.1 + pair.1))?;
+        Some((loss / n_pairs, mean / n_pairs))
+    }
+}
+
+/// KL(σ(u) ‖ σ(v)) = σ(u)·d − softplus(u) + softplus(u − d) with the gap d = u − v, of which no more than [`FAR`] counts.
+fn bernoulli_kl(u: Tensor<2>, v: Tensor<2>) -> Tensor<2> {
+    let gap = (u.clone() - v).clamp(-FAR, FAR);
+    activation::sigmoid(u.clone()) * gap.clone() - softplus(u.clone()) + softplus(u - gap)
+}
