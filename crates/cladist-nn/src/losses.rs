@@ -2,12 +2,14 @@
 
 mod f_measure;
 mod focal;
+mod ranking;
 
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use serde::{Deserialize, Serialize};
 
 pub use f_measure::f_measure;
 pub use focal::{asymmetric, focal};
+pub use ranking::ranking;
 
 use crate::fused::{self, is_cpu};
 
@@ -26,6 +28,8 @@ pub enum Loss {
     Focal,
     /// The same for labels that a document does not have, forgiving those below 0.05.
     Asymmetric,
+    /// Whether labels of a document come before all others; probabilities say nothing but the order.
+    Ranking,
 }
 
 impl Loss {
@@ -44,6 +48,7 @@ impl Loss {
             Self::FMeasure => vec![f(logits)],
             Self::BceAndF => vec![bce(logits.clone()), f(logits)],
             Self::Focal => vec![("focal", focal(logits, gold, smoothing))],
+            Self::Ranking => vec![("ranking", ranking(logits, gold))],
             Self::Asymmetric => vec![("asymmetric", asymmetric(logits, gold, smoothing))],
         }
     }

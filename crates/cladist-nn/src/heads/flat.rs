@@ -47,7 +47,7 @@ pub struct FlatConfig {
     pub pool: Pool,
     /// Dropout on the document vector.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
     pub loss: Loss,
 }
 

@@ -43,7 +43,7 @@ pub struct LightXmlConfig {
     /// Width of labels' embeddings; 0 has labels on the document vector itself. Preset: 400 with a shortlist, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<usize>,
-    /// What is minimised: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    /// What is minimised: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
     pub loss: Loss,
 }
 

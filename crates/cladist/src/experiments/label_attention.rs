@@ -16,8 +16,16 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     variants: &[
         Variant::new("text-cnn", &[("head", "text-cnn"), WORDS, RATE, RATE_ABOVE]),
         Variant::new("flat", &[("head", "flat")]),
-        // The number of labels by a network of its own, as ML-NET has it.
-        Variant::new("predicted-count", &[("head", "flat"), ("decode.rule", "predicted-count")]),
+        // As ML-NET has it: an order of labels, and how many of them by a network of its own.
+        Variant::new(
+            "predicted-count",
+            &[
+                ("head", "flat"),
+                ("flat.loss", "ranking"),
+                ("train.monitor", "r-precision-micro"),
+                ("decode.rule", "predicted-count"),
+            ],
+        ),
         Variant::new(
             "biforest",
             &[("head", "biforest"), WORDS, RATE, RATE_ABOVE, ("train.labels.learning_rate", "1e-3")],

@@ -64,7 +64,7 @@ pub struct LabelAttentionConfig {
     pub output: Output,
     /// Dropout inside the blocks.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
     pub loss: Loss,
 }
 

@@ -32,7 +32,7 @@ pub struct LwanConfig {
     pub vector: DescriptionVector,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
     pub loss: Loss,
 }
 
