@@ -90,11 +90,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let seed = n as u64 + 1;
             let encoded = network.encoder.encode(&packed_batch, &layers, Mode::Training { seed });
             let moment = Moment { epoch: 0.0, seed: Some(seed) };
-            let objective = network.head.objective(
-                &HeadInput { documents: &encoded, labels: None },
-                &gold(batch),
-                &moment,
-            );
+            let objective = network.head.objective(&HeadInput::new(&encoded), &gold(batch), &moment);
             drop(encoded);
             losses.push(objective.values()[0].1);
             let mut sum = GradientSum::default();
@@ -106,9 +102,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             network = optimiser.step(network, sum, norm, Some(1.0), &rate);
         } else {
             let encoded = network.encoder.encode(&packed_batch, &layers, Mode::Inference(packed.as_ref()));
-            losses.push(f64::from(
-                network.head.score(&HeadInput { documents: &encoded, labels: None }, None)[0][0].1,
-            ));
+            losses.push(f64::from(network.head.score(&HeadInput::new(&encoded), None)[0][0].1));
         }
         if n >= warmup {
             documents += batch.ids.len();

@@ -1,11 +1,13 @@
 //! Losses as plain functions of logits.
 
+mod coherent;
 mod f_measure;
 mod focal;
 
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use serde::{Deserialize, Serialize};
 
+pub use coherent::coherent;
 pub use f_measure::f_measure;
 pub use focal::{asymmetric, focal};
 
@@ -26,10 +28,13 @@ pub enum Loss {
     Focal,
     /// The same for labels that a document does not have, forgiving those below 0.05.
     Asymmetric,
+    /// Binary cross-entropy of what is left when every label is as likely as its likeliest descendant.
+    Coherent,
 }
 
 impl Loss {
-    /// The terms, by name, whose sum is the loss.
+    /// The terms, by name, whose sum is the loss. [`Loss::Coherent`] needs the hierarchy, so without one it is `bce`:
+    /// see [`coherent`].
     #[must_use]
     pub fn terms(
         self,
@@ -40,7 +45,7 @@ impl Loss {
         let bce = |logits| ("bce", bce_with_logits(logits, gold, smoothing));
         let f = |logits| ("f-measure", f_measure(logits, gold, smoothing));
         match self {
-            Self::Bce => vec![bce(logits)],
+            Self::Bce | Self::Coherent => vec![bce(logits)],
             Self::FMeasure => vec![f(logits)],
             Self::BceAndF => vec![bce(logits.clone()), f(logits)],
             Self::Focal => vec![("focal", focal(logits, gold, smoothing))],

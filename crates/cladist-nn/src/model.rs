@@ -13,6 +13,7 @@ use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request
 use crate::descriptions::{self, Descriptions};
 use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
 use crate::error::{Error, Result};
+use crate::heads::branches::BranchesConfig;
 use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, HeadInput, LabelStates, Moment, Task};
 use crate::parameters;
 use crate::source::EncoderSource;
@@ -30,6 +31,8 @@ const HEAD: &str = "head.safetensors";
 pub struct Design {
     /// The head.
     pub head: AnyHeadConfig,
+    /// Whether each branch of the taxonomy has one of its own.
+    pub branches: BranchesConfig,
     /// What is to be predicted.
     pub task: Task,
     /// From text to tokens.
@@ -141,7 +144,7 @@ impl NeuralModel {
             device,
             seed: crate::encoder::place(seed.unwrap_or(0), 1 << 40),
         };
-        let head = design.head.build(&context)?;
+        let head = design.branches.build(&design.head, &context)?;
         let layers = head.layers(None);
         Ok(Self {
             network: Network { encoder, head },
@@ -311,7 +314,7 @@ impl NeuralModel {
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
             let mode = Mode::Inference(self.packed.as_ref());
             let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), layers, mode);
-            work(&batch, &HeadInput { documents: &encoded, labels: labels.as_ref() });
+            work(&batch, &HeadInput::of(&encoded, labels.as_ref()));
             let firsts = batch.iter().filter(|&&n| n == 0 || windows[n - 1].0 != windows[n].0);
             request.job.progress.advance(firsts.count() as u64);
         }

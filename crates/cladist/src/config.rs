@@ -1,9 +1,9 @@
 //! The settings of a run, resolved and checked.
 
+mod layers;
+
 use std::path::Path;
 
-use anyhow::bail;
-use cladist_core::Error;
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
 use cladist_core::corpus::{Ancestors, DataConfig};
 use cladist_core::decode::DecodeConfig;
@@ -12,6 +12,7 @@ use cladist_core::metrics::MetricOptions;
 use cladist_core::mixed::MixedConfig;
 use cladist_core::text::normalise::Normalise;
 use cladist_core::text::tfidf::FeatureConfig;
+use cladist_nn::heads::branches::BranchesConfig;
 use cladist_nn::heads::{AnyHeadConfig, Task};
 use cladist_nn::model::Design;
 use cladist_nn::tokens::TokensConfig;
@@ -21,10 +22,11 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
 
-use crate::args::{CorpusArgs, FitThresholds as FitThresholdsArg, NeuralArgs, TrainArgs};
-use crate::error::ConfigError;
+use crate::args::{NeuralArgs, TrainArgs};
 use crate::heads::{self, Family, HeadInfo};
 use crate::settings::Settings;
+pub use layers::corpus_settings;
+use layers::layers;
 
 /// When the model is trained once more on train and dev together, after dev was used to choose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +77,8 @@ pub enum Recipe {
 pub struct NeuralRecipe {
     /// The head's own section.
     pub head: AnyHeadConfig,
+    /// Whether each branch of the taxonomy has a head of its own.
+    pub branches: BranchesConfig,
     /// Folder, name on the hub, or `scratch:SIZE`.
     pub encoder: String,
     /// What is to be predicted.
@@ -91,6 +95,7 @@ impl NeuralRecipe {
     pub fn design(&self) -> Design {
         Design {
             head: self.head.clone(),
+            branches: self.branches.clone(),
             task: self.task,
             tokens: self.tokens.clone(),
             label_smoothing: self.train.label_smoothing,
@@ -142,6 +147,8 @@ struct NeuralSections {
     #[serde(default)]
     task: Task,
     #[serde(default)]
+    branches: BranchesConfig,
+    #[serde(default)]
     tokens: TokensConfig,
     #[serde(default)]
     train: TrainConfig,
@@ -184,6 +191,7 @@ impl RunConfig {
                 }
                 let recipe = NeuralRecipe {
                     head,
+                    branches: BranchesConfig::default(),
                     encoder: String::new(),
                     task: Task::default(),
                     tokens: TokensConfig::default(),
@@ -223,10 +231,11 @@ impl RunConfig {
                 })?);
             }
             Recipe::Neural(recipe) => {
-                let NeuralRecipe { head, encoder, task, tokens, train } = recipe.as_ref();
+                let NeuralRecipe { head, branches, encoder, task, tokens, train } = recipe.as_ref();
                 table.extend(Table::try_from(NeuralSections {
                     encoder: encoder.clone(),
                     task: *task,
+                    branches: branches.clone(),
                     tokens: tokens.clone(),
                     train: train.clone(),
                 })?);
@@ -258,9 +267,9 @@ impl RunConfig {
                 let head = AnyHeadConfig::parse(head.name, section)
                     .ok_or_else(|| format!("`{name}` is not a head on an encoder"))?
                     .map_err(text)?;
-                let NeuralSections { encoder, task, tokens, train } =
+                let NeuralSections { encoder, task, branches, tokens, train } =
                     NeuralSections::deserialize(own).map_err(text)?;
-                Recipe::Neural(Box::new(NeuralRecipe { head, encoder, task, tokens, train }))
+                Recipe::Neural(Box::new(NeuralRecipe { head, branches, encoder, task, tokens, train }))
             }
             Family::Mixed => Recipe::Mixed(MixedSections::deserialize(own).map_err(text)?.mixed),
         };
@@ -317,7 +326,7 @@ impl RunConfig {
             // Members were trained already.
             Family::Mixed => {
                 let trains = |key: &str| {
-                    ["train", "tokens", "task", "encoder"]
+                    ["train", "tokens", "task", "branches", "encoder"]
                         .contains(&key.split(['.', '=']).next().unwrap_or(key).trim())
                 };
                 args.neural = NeuralArgs::default();
@@ -409,58 +418,6 @@ impl RunConfig {
     }
 }
 
-/// Defaults, what lies under the user's settings, file, flags and `--set`, each over the one before.
-fn layers(
-    defaults: &RunConfig,
-    under: &[(&str, &str)],
-    file: &Settings,
-    head: &HeadInfo,
-    args: &TrainArgs,
-) -> anyhow::Result<Settings> {
-    let mut settings = Settings::of(defaults)?;
-    for (key, value) in under {
-        settings.set_text(key, value)?;
-    }
-    settings.merge(file.clone());
-    settings.set("head", head.name)?;
-    corpus_settings(&mut settings, &args.corpus)?;
-    args.neural.apply(&mut settings, head)?;
-    if !args.members.is_empty() {
-        if !matches!(head.family, Family::Mixed) {
-            bail!(ConfigError::Missing("`--member` is for `--head mixed`".to_owned()));
-        }
-        let members = args.members.iter().map(|path| Ok(std::path::absolute(path)?.display().to_string()));
-        settings.set("mixed.members", members.collect::<anyhow::Result<Vec<String>>>()?)?;
-    }
-    if let Some(seed) = args.seed {
-        // Integers in TOML have a sign.
-        let seed = i64::try_from(seed)
-            .map_err(|_| Error::setting("train.seed", "at most 9223372036854775807", seed))?;
-        if !matches!(head.family, Family::Mixed) {
-            settings.set("train.seed", seed)?;
-        }
-        settings.set("data.seed", seed)?;
-    }
-    if let Some(dev) = args.dev {
-        settings.set("data.dev", dev)?;
-    }
-    if let Some(fit) = args.fit_thresholds {
-        let choice = match fit {
-            FitThresholdsArg::Micro => Some("micro-f1"),
-            FitThresholdsArg::Macro => Some("macro-f1"),
-            FitThresholdsArg::None => None,
-        };
-        settings.set("thresholds", if choice.is_some() { "fitted" } else { "fixed" })?;
-        if let Some(objective) = choice {
-            settings.set("fit_thresholds.objective", objective)?;
-        }
-    }
-    for argument in &args.set {
-        settings.set_argument(argument)?;
-    }
-    Ok(settings)
-}
-
 /// A head's section, for serde.
 struct Section<'a>(&'a AnyHeadConfig);
 
@@ -468,23 +425,6 @@ impl Serialize for Section<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize_section(serializer)
     }
-}
-
-/// The flags that say how a corpus is read, as settings.
-pub fn corpus_settings(settings: &mut Settings, args: &CorpusArgs) -> anyhow::Result<()> {
-    for (key, value) in [
-        ("data.format", &args.corpus_format),
-        ("data.labels_field", &args.fields.labels_field),
-        ("data.text_field", &args.fields.text_field),
-        ("data.id_field", &args.fields.id_field),
-        ("data.drop_field", &args.fields.drop_field),
-        ("data.language", &args.language),
-    ] {
-        if let Some(value) = value {
-            settings.set(key, value.as_str())?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

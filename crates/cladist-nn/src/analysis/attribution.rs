@@ -98,8 +98,7 @@ impl NeuralModel {
             x.require_grad()
         };
         let encoded = network.encoder.encode_probed(&batch, &keep, Mode::Inference(None), &probe);
-        let Some((logits, of)) = network.head.logits(&HeadInput { documents: &encoded, labels: states })
-        else {
+        let Some((logits, of)) = network.head.logits(&HeadInput::of(&encoded, states)) else {
             return Err(Error::Head {
                 problem: format!("the head `{}` has no logits to take gradients of", self.design.head.name()),
                 hint: "use `--method leave-one-out`, which works with any model",

@@ -15,30 +15,17 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+pub use super::Pool;
 use super::{
-    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, objective,
-    probabilities, rows, setting,
+    DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting,
 };
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::losses::Loss;
 
 /// One line of help.
 pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";
-
-/// The document vector.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pool {
-    /// `[CLS]` of the last layer.
-    #[default]
-    Cls,
-    /// The encoder's pooler on `[CLS]`, which not every encoder has learnt to use.
-    Pooled,
-    /// The mean of all tokens of the last layer.
-    Mean,
-}
 
 /// Settings of the flat head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,13 +35,16 @@ pub struct FlatConfig {
     pub pool: Pool,
     /// Dropout on the document vector.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or
+    /// `coherent`.
     pub loss: Loss,
+    /// What it costs that outputs of adjacent labels differ.
+    pub recursive_regularisation: f64,
 }
 
 impl Default for FlatConfig {
     fn default() -> Self {
-        Self { pool: Pool::default(), dropout: 0.1, loss: Loss::default() }
+        Self { pool: Pool::default(), dropout: 0.1, loss: Loss::default(), recursive_regularisation: 0.0 }
     }
 }
 
@@ -63,19 +53,11 @@ impl Default for FlatConfig {
 pub struct Flat {
     output: Linear,
     #[module(skip)]
-    labels: Vec<LabelId>,
+    labelwise: Labelwise,
     #[module(skip)]
-    pool: Pool,
-    #[module(skip)]
-    layer: usize,
+    vector: DocumentVector,
     #[module(skip)]
     dropout: f64,
-    #[module(skip)]
-    loss: Loss,
-    #[module(skip)]
-    task: Task,
-    #[module(skip)]
-    label_smoothing: f64,
 }
 
 impl HeadConfig for FlatConfig {
@@ -85,40 +67,33 @@ impl HeadConfig for FlatConfig {
         self.pool == Pool::Pooled
     }
 
+    fn masks(&self) -> bool {
+        true
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<Flat> {
-        let Self { pool, dropout, loss } = *self;
+        let Self { pool, dropout, loss, recursive_regularisation } = *self;
         if !(0.0..1.0).contains(&dropout) {
             return Err(setting("flat.dropout", "at least 0 and below 1", dropout));
         }
-        if context.n_layers == 0 && pool != Pool::Mean {
-            return Err(Error::Head {
-                problem: "`[CLS]` says nothing of a document where words have no context".to_owned(),
-                hint: "use `flat.pool = \"mean\"` on word vectors",
-            });
+        if !(recursive_regularisation >= 0.0 && recursive_regularisation.is_finite()) {
+            let key = "flat.recursive_regularisation";
+            return Err(setting(key, "at least 0", recursive_regularisation));
         }
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let n_labels = context.taxonomy.n_labels();
         Ok(Flat {
             output: Linear::new(context.hidden_size, n_labels, &mut random, context.device),
-            labels: context.taxonomy.labels().collect(),
-            pool,
-            layer: context.n_layers,
+            labelwise: Labelwise::new(context, loss).with_recursive(recursive_regularisation),
+            vector: pool.at(context)?,
             dropout,
-            loss,
-            task: context.task,
-            label_smoothing: context.label_smoothing,
         })
     }
 }
 
 impl Flat {
     fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
-        let documents = input.documents;
-        let vector = match self.pool {
-            Pool::Pooled => documents.pooled().unwrap_or_else(|| documents.cls(self.layer)),
-            Pool::Cls => documents.cls(self.layer),
-            Pool::Mean => documents.mean(self.layer),
-        };
+        let vector = self.vector.of(input.documents);
         self.output.forward(dropout(vector, self.dropout, seed.map(|seed| place(seed, DROPOUT))))
     }
 }
@@ -126,23 +101,20 @@ impl Flat {
 impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let logits = self.compute(input, moment.seed);
-        objective(self.task, self.loss, logits, &columns(gold), self.label_smoothing)
+        let objective = self.labelwise.objective(logits, gold, input.only);
+        self.labelwise.regularise(objective, [self.output.weight()], input.only)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
-        let layers: LayerSet = [self.layer].into_iter().collect();
-        match self.pool {
-            Pool::Mean => layers,
-            Pool::Cls | Pool::Pooled => layers.first_tokens(),
-        }
+        self.vector.layers()
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labels.clone()))
+        Some((self.compute(input, None), self.labelwise.labels.clone()))
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(probabilities(self.task, self.compute(input, None)), &self.labels, top_k)
+        self.labelwise.score(self.compute(input, None), top_k)
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

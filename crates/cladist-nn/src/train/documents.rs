@@ -15,9 +15,9 @@ pub(super) fn fingerprint(plan: &Plan<'_>, model: &NeuralModel, examples: &[(usi
     let settings =
         TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..plan.config.clone() };
     hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
-    let Design { head, task, tokens, label_smoothing } = &model.design;
+    let Design { head, branches, task, tokens, label_smoothing } = &model.design;
     let section = head.serialize_section(serde_json::value::Serializer).unwrap_or_default();
-    let design = serde_json::json!([head.name(), section, task, tokens, label_smoothing]);
+    let design = serde_json::json!([head.name(), section, branches, task, tokens, label_smoothing]);
     hasher.update(design.to_string().as_bytes());
     let labels = model.descriptions.iter().flat_map(Descriptions::ids).zip(0u64..);
     let documents = examples.iter().map(|(document, sequence)| (sequence.ids.as_slice(), *document as u64));

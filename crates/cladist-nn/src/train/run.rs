@@ -268,7 +268,7 @@ impl<'a> Trainer<'a> {
             let after = (n == 0).then_some(self.progress.step);
             let (descriptions, kept) = (self.model.descriptions.as_ref(), &mut self.weights.labels);
             let labels = label_states(&self.network, descriptions, &gold, &moment, after, kept);
-            let input = HeadInput { documents: &encoded, labels: labels.as_ref() };
+            let input = HeadInput::of(&encoded, labels.as_ref());
             let objective = self.network.head.objective(&input, &gold, &moment);
             drop((encoded, labels));
             terms.add(objective.values(), group.len());

@@ -49,6 +49,15 @@ fn every_head_trains_evaluates_and_predicts() {
                 "--encoder words:32 --epochs 40 --set enc-dec.hidden=32 --set train.learning_rate=5e-3 --set train.output.learning_rate=5e-3"
             }
             ("neural", "text-cnn") => "--encoder words:32 --epochs 40 --set text-cnn.layout=kim",
+            ("neural", "hierarchy-gcn") => {
+                "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set hierarchy-gcn.node_size=16"
+            }
+            ("neural", "hierarchy-gat") => {
+                "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set hierarchy-gat.node_size=16"
+            }
+            ("neural", "hi-match") => {
+                "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set hi-match.node_size=16"
+            }
             ("neural", _) => "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40",
             ("ensemble", _) => "--member svm --member bonsai",
             _ => "",

@@ -32,7 +32,8 @@ pub struct LwanConfig {
     pub vector: DescriptionVector,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal` or `asymmetric`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or
+    /// `coherent`.
     pub loss: Loss,
 }
 
@@ -60,6 +61,10 @@ impl HeadConfig for LwanConfig {
     fn describes(&self) -> Option<DescriptionConfig> {
         let Self { path, max_tokens, vector, .. } = *self;
         self.descriptions.then_some(DescriptionConfig { path, max_tokens, vector, at_start_only: false })
+    }
+
+    fn masks(&self) -> bool {
+        true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {

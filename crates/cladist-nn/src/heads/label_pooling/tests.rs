@@ -3,6 +3,7 @@ use super::laat::LaatConfig;
 use super::lwan::LwanConfig;
 use super::*;
 use crate::encoder::Mode;
+use crate::heads::Task;
 use crate::heads::{AnyHeadConfig, HeadConfig};
 use crate::parameters::to_vec;
 use crate::tokens::{Sequence, TokenBatch};
@@ -38,7 +39,7 @@ fn weights_over_tokens_add_up_to_one() {
         let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
         let mode = Mode::Inference(None);
         let encoded = model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, mode);
-        let input = HeadInput { documents: &encoded, labels: None };
+        let input = HeadInput::new(&encoded);
         let labels: Vec<LabelId> = toy.taxonomy.labels().take(2).collect();
         let weights = model.network.head.attention(&input, &labels).unwrap();
         let longest = encoded.packing().longest();

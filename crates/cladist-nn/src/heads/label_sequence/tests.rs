@@ -167,7 +167,7 @@ fn lively(config: LabelSequenceConfig, work: impl FnOnce(&LabelSequencer, &HeadI
     let mode = Mode::Inference(None);
     let encoded = model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, mode);
     let crate::heads::AnyHead::LabelSequence(head) = &model.network.head else { panic!("another head") };
-    work(head, &HeadInput { documents: &encoded, labels: None }, &toy);
+    work(head, &HeadInput::new(&encoded), &toy);
 }
 
 /// Σ ln P of a sequence when it is forced, which knows nothing of beams.

@@ -132,7 +132,7 @@ fn with_last_layers_alone_it_is_the_flat_loss() {
     let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
     let layers = model.network.head.layers(None);
     let encoded = model.network.encoder.encode(&TokenBatch::new(&sequences), &layers, Mode::Inference(None));
-    let input = HeadInput { documents: &encoded, labels: None };
+    let input = HeadInput::new(&encoded);
     let moment = Moment { epoch: 0.0, seed: None };
     let total = model.network.head.objective(&input, &toy.gold, &moment).total().unwrap();
     let rows = model.network.head.score(&input, None);
