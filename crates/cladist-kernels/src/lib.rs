@@ -10,6 +10,7 @@ pub mod bce;
 pub mod dropout;
 pub mod embedding;
 pub mod gemm;
+pub mod graph;
 pub mod layer;
 pub mod mapped;
 mod math;

@@ -1,5 +1,6 @@
 //! Losses as plain functions of logits.
 
+mod coherent;
 mod f_measure;
 mod focal;
 mod ranking;
@@ -7,6 +8,7 @@ mod ranking;
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use serde::{Deserialize, Serialize};
 
+pub use coherent::coherent;
 pub use f_measure::f_measure;
 pub use focal::{asymmetric, focal};
 pub use ranking::ranking;
@@ -30,10 +32,13 @@ pub enum Loss {
     Asymmetric,
     /// Whether labels of a document come before all others; probabilities say nothing but the order.
     Ranking,
+    /// Binary cross-entropy of what is left when every label is as likely as its likeliest descendant.
+    Coherent,
 }
 
 impl Loss {
-    /// The terms, by name, whose sum is the loss.
+    /// The terms, by name, whose sum is the loss. [`Loss::Coherent`] needs the hierarchy, so without one it is `bce`:
+    /// see [`coherent`].
     #[must_use]
     pub fn terms(
         self,
@@ -44,7 +49,7 @@ impl Loss {
         let bce = |logits| ("bce", bce_with_logits(logits, gold, smoothing));
         let f = |logits| ("f-measure", f_measure(logits, gold, smoothing));
         match self {
-            Self::Bce => vec![bce(logits)],
+            Self::Bce | Self::Coherent => vec![bce(logits)],
             Self::FMeasure => vec![f(logits)],
             Self::BceAndF => vec![bce(logits.clone()), f(logits)],
             Self::Focal => vec![("focal", focal(logits, gold, smoothing))],

@@ -16,6 +16,7 @@ use crate::counts::{self, CountNetwork};
 use crate::descriptions::{self, Descriptions};
 use crate::encoder::{Encoder, LayerSet, LoadReport, Mode, PackedWeights};
 use crate::error::{Error, Result};
+use crate::heads::branches::BranchesConfig;
 use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, HeadInput, LabelStates, Moment, Task};
 use crate::parameters;
 use crate::shortlist::{Rows, Shortlist, ShortlistConfig, Table};
@@ -39,6 +40,8 @@ const ROWS: &str = "rows.safetensors";
 pub struct Design {
     /// The head.
     pub head: AnyHeadConfig,
+    /// Whether each branch of the taxonomy has one of its own.
+    pub branches: BranchesConfig,
     /// What is to be predicted.
     pub task: Task,
     /// From text to tokens.
@@ -184,11 +187,11 @@ impl NeuralModel {
             device,
             seed: crate::encoder::place(seed.unwrap_or(0), 1 << 40),
         };
-        let head = design.head.build(&context)?;
+        let head = design.branches.build(&design.head, &context)?;
         if shortlist.is_some() && head.row_width().is_none() {
             return Err(Error::Head {
                 problem: format!("the head `{}` cannot learn from a shortlist of labels", design.head.name()),
-                hint: "leave `shortlist.group_size` at 0, or use `flat` or `light-xml`",
+                hint: "leave `shortlist.group_size` at 0, or use `flat` or `light-xml` without branches",
             });
         }
         let layers = head.layers(None);
@@ -395,7 +398,8 @@ impl NeuralModel {
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
             let mode = Mode::Inference(self.packed.as_ref());
             let encoded = self.network.encoder.encode(&TokenBatch::new(&sequences), layers, mode);
-            work(&batch, &HeadInput { documents: &encoded, labels: labels.as_ref(), rows: rows.as_ref() });
+            let input = HeadInput { rows: rows.as_ref(), ..HeadInput::of(&encoded, labels.as_ref()) };
+            work(&batch, &input);
             let firsts = batch.iter().filter(|&&n| n == 0 || windows[n - 1].0 != windows[n].0);
             request.job.progress.advance(firsts.count() as u64);
         }

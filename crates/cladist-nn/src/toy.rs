@@ -8,13 +8,18 @@ use burn::tensor::{Device, Tensor};
 use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
+use crate::descriptions::DescriptionVector::Mean;
 use crate::fused::Values;
+use crate::heads::branches::BranchesConfig;
 use crate::heads::enc_dec::EncDecConfig;
 use crate::heads::experts::ExpertsConfig;
 use crate::heads::flat::FlatConfig;
 use crate::heads::layer_guided::LayerGuidedConfig;
 use crate::heads::light_xml::LightXmlConfig;
 use crate::heads::sgm::SgmConfig;
+use crate::heads::structure::gat::HierarchyGatConfig;
+use crate::heads::structure::gcn::HierarchyGcnConfig;
+use crate::heads::structure::hi_match::HiMatchConfig;
 use crate::heads::text_cnn::TextCnnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, Network, NeuralModel};
@@ -107,7 +112,14 @@ impl Toy {
 /// A design for short texts.
 pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
     let tokens = TokensConfig { max_tokens: 24, ..TokensConfig::default() };
-    Design { head, task, tokens, label_smoothing: 0.0, shortlist: ShortlistConfig::default() }
+    Design {
+        head,
+        branches: BranchesConfig::default(),
+        task,
+        tokens,
+        label_smoothing: 0.0,
+        shortlist: ShortlistConfig::default(),
+    }
 }
 
 /// Settings of a head that fit this world: two layers, three levels, eight documents.
@@ -123,6 +135,19 @@ pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
         AnyHeadConfig::Sgm(config) => AnyHeadConfig::Sgm(SgmConfig { hidden: 24, layers: 2, ..config }),
         AnyHeadConfig::EncDec(config) => AnyHeadConfig::EncDec(EncDecConfig { hidden: 24, ..config }),
         AnyHeadConfig::TextCnn(config) => AnyHeadConfig::TextCnn(TextCnnConfig { maps: Some(24), ..config }),
+        AnyHeadConfig::HiMatch(config) => AnyHeadConfig::HiMatch(HiMatchConfig {
+            node_size: 12,
+            width: 8,
+            match_weight: 0.1,
+            vector: Mean,
+            ..config
+        }),
+        AnyHeadConfig::HierarchyGat(config) => {
+            AnyHeadConfig::HierarchyGat(HierarchyGatConfig { node_size: 12, ..config })
+        }
+        AnyHeadConfig::HierarchyGcn(config) => {
+            AnyHeadConfig::HierarchyGcn(HierarchyGcnConfig { node_size: 12, ..config })
+        }
         other => other,
     }
 }

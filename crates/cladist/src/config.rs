@@ -13,6 +13,7 @@ use cladist_core::metrics::MetricOptions;
 use cladist_core::mixed::MixedConfig;
 use cladist_core::text::normalise::Normalise;
 use cladist_core::text::tfidf::FeatureConfig;
+use cladist_nn::heads::branches::BranchesConfig;
 use cladist_nn::heads::{AnyHeadConfig, Task};
 use cladist_nn::model::Design;
 use cladist_nn::shortlist::ShortlistConfig;
@@ -78,6 +79,8 @@ pub enum Recipe {
 pub struct NeuralRecipe {
     /// The head's own section.
     pub head: AnyHeadConfig,
+    /// Whether each branch of the taxonomy has a head of its own.
+    pub branches: BranchesConfig,
     /// Folder, name on the hub, or `scratch:SIZE`.
     pub encoder: String,
     /// What is to be predicted.
@@ -96,6 +99,7 @@ impl NeuralRecipe {
     pub fn design(&self) -> Design {
         Design {
             head: self.head.clone(),
+            branches: self.branches.clone(),
             task: self.task,
             tokens: self.tokens.clone(),
             label_smoothing: self.train.label_smoothing,
@@ -148,6 +152,8 @@ struct NeuralSections {
     #[serde(default)]
     task: Task,
     #[serde(default)]
+    branches: BranchesConfig,
+    #[serde(default)]
     tokens: TokensConfig,
     #[serde(default)]
     shortlist: ShortlistConfig,
@@ -192,6 +198,7 @@ impl RunConfig {
                 }
                 let recipe = NeuralRecipe {
                     head,
+                    branches: BranchesConfig::default(),
                     encoder: String::new(),
                     task: Task::default(),
                     tokens: TokensConfig::default(),
@@ -232,10 +239,12 @@ impl RunConfig {
                 })?);
             }
             Recipe::Neural(recipe) => {
-                let NeuralRecipe { head, encoder, task, tokens, shortlist, train } = recipe.as_ref();
+                let NeuralRecipe { head, branches, encoder, task, tokens, shortlist, train } =
+                    recipe.as_ref();
                 table.extend(Table::try_from(NeuralSections {
                     encoder: encoder.clone(),
                     task: *task,
+                    branches: branches.clone(),
                     tokens: tokens.clone(),
                     shortlist: *shortlist,
                     train: train.clone(),
@@ -268,9 +277,17 @@ impl RunConfig {
                 let head = AnyHeadConfig::parse(head.name, section)
                     .ok_or_else(|| format!("`{name}` is not a head on an encoder"))?
                     .map_err(text)?;
-                let NeuralSections { encoder, task, tokens, shortlist, train } =
+                let NeuralSections { encoder, task, branches, tokens, shortlist, train } =
                     NeuralSections::deserialize(own).map_err(text)?;
-                Recipe::Neural(Box::new(NeuralRecipe { head, encoder, task, tokens, shortlist, train }))
+                Recipe::Neural(Box::new(NeuralRecipe {
+                    head,
+                    branches,
+                    encoder,
+                    task,
+                    tokens,
+                    shortlist,
+                    train,
+                }))
             }
             Family::Mixed => Recipe::Mixed(MixedSections::deserialize(own).map_err(text)?.mixed),
         };
@@ -327,7 +344,7 @@ impl RunConfig {
             // Members were trained already.
             Family::Mixed => {
                 let trains = |key: &str| {
-                    ["train", "tokens", "shortlist", "task", "encoder"]
+                    ["train", "tokens", "shortlist", "task", "branches", "encoder"]
                         .contains(&key.split(['.', '=']).next().unwrap_or(key).trim())
                 };
                 args.neural = NeuralArgs::default();

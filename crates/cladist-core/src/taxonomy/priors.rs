@@ -1,6 +1,7 @@
 //! How a label's documents divide among its children.
 
 use super::{LabelId, LabelSet, Taxonomy};
+use crate::label_counts::LabelCounts;
 
 /// For each edge, the share of the child among the children of its parent: documents with both labels, over the same
 /// count of all children. 0 where no child was seen with the parent.
@@ -23,6 +24,19 @@ impl Priors {
                 }
             }
         }
+        Self::shares(taxonomy, &counts)
+    }
+
+    /// The same from counts of labels alone. Where gold sets hold their ancestors, a document with the child has both.
+    #[must_use]
+    pub fn of_counts(taxonomy: &Taxonomy, counts: &LabelCounts) -> Self {
+        let of = |child: LabelId| u64::from(counts.counts.get(child.index()).copied().unwrap_or(0));
+        let counts: Vec<u64> = taxonomy.edges().map(|(_, child)| of(child)).collect();
+        Self::shares(taxonomy, &counts)
+    }
+
+    /// From documents of each edge.
+    fn shares(taxonomy: &Taxonomy, counts: &[u64]) -> Self {
         let mut priors = vec![0.0; counts.len()];
         for span in taxonomy.children.starts.windows(2) {
             let children = span[0]..span[1];
@@ -78,6 +92,9 @@ mod tests {
                 .map(|set| set.iter().filter_map(|pick| taxonomy.at(pick.index(taxonomy.n_labels()))).collect())
                 .collect();
             let priors = Priors::of(&taxonomy, &gold);
+            let closed: Vec<LabelSet> = gold.iter().map(|set| taxonomy.close_upward(set)).collect();
+            let counts = LabelCounts::of(&closed, taxonomy.n_labels());
+            prop_assert_eq!(Priors::of_counts(&taxonomy, &counts), Priors::of(&taxonomy, &closed));
             prop_assert_eq!(priors.by_edge().len(), taxonomy.edges().count());
             for (&prior, (parent, child)) in priors.by_edge().iter().zip(taxonomy.edges()) {
                 let both = |child: LabelId| gold.iter().filter(|set| set.contains(parent) && set.contains(child)).count();

@@ -99,7 +99,7 @@ impl NeuralModel {
         };
         let encoded = network.encoder.encode_probed(&batch, &keep, Mode::Inference(None), &probe);
         let rows = self.rows();
-        let input = HeadInput { documents: &encoded, labels: states, rows: rows.as_ref() };
+        let input = HeadInput { rows: rows.as_ref(), ..HeadInput::of(&encoded, states) };
         let Some((logits, of)) = network.head.logits(&input) else {
             return Err(Error::Head {
                 problem: format!("the head `{}` has no logits to take gradients of", self.design.head.name()),

@@ -27,7 +27,7 @@ pub struct Linear {
 
 impl Linear {
     /// A new block: W by Xavier's uniform distribution, b = 0.
-    pub(crate) fn new(inputs: usize, outputs: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
+    pub fn new(inputs: usize, outputs: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
         let weight = TensorData::new(xavier(outputs, inputs, random), [outputs, inputs]);
         Self {
             weight: Param::from_data(weight, device),
@@ -53,6 +53,24 @@ impl Linear {
     /// `x [n, in]` → `[n, out]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val(), self.bias.val())
+    }
+
+    /// A block with these values.
+    #[cfg(test)]
+    pub(crate) fn of(weight: Tensor<2>, bias: Tensor<1>, device: &Device) -> Self {
+        let [n] = bias.dims();
+        let bias = Param::from_data(TensorData::new(to_vec(bias), [n]), device);
+        Self { weight: Matrix::of(weight, device).weight, bias }
+    }
+
+    /// W.
+    pub(crate) fn weight(&self) -> Tensor<2> {
+        self.weight.val()
+    }
+
+    /// b.
+    pub(crate) fn bias(&self) -> Tensor<1> {
+        self.bias.val()
     }
 
     /// The rows of `W`.

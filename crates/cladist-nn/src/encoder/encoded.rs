@@ -33,6 +33,14 @@ impl LayerSet {
         Self { first_tokens: true, ..self }
     }
 
+    /// The layers of both; all tokens if either reads them.
+    #[must_use]
+    pub fn union(mut self, other: Self) -> Self {
+        self.first_tokens &= other.first_tokens;
+        self.layers.extend(other.layers);
+        self
+    }
+
     /// Whether only first tokens are read.
     #[must_use]
     pub fn only_first_tokens(&self) -> bool {

@@ -5,6 +5,7 @@
 
 mod bce;
 mod embedding;
+mod graph;
 mod layer;
 mod recurrent;
 mod rows;
@@ -23,6 +24,7 @@ use cladist_kernels::pool;
 
 pub(crate) use bce::bce;
 pub(crate) use embedding::{EmbeddingParameters, embed};
+pub(crate) use graph::{attend_along, differences, sum_along};
 pub(crate) use layer::{LayerParameters, encoder_layer};
 pub(crate) use recurrent::recurrent;
 pub(crate) use rows::by_rows;

@@ -22,8 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::label_attention::{labels_at_once, select};
 use super::label_pooling::pool;
 use super::{
-    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, objective,
-    probabilities, rows, setting,
+    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting,
 };
 use crate::blocks::{Linear, Matrix, dropout};
 use crate::encoder::{LayerSet, Packing, place};
@@ -44,7 +43,8 @@ pub struct BiforestConfig {
     pub width: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking`
+    /// or `coherent`.
     pub loss: Loss,
 }
 
@@ -71,13 +71,9 @@ pub struct Biforest {
     #[module(skip)]
     config: BiforestConfig,
     #[module(skip)]
-    labels: Vec<LabelId>,
+    labelwise: Labelwise,
     #[module(skip)]
     layer: usize,
-    #[module(skip)]
-    task: Task,
-    #[module(skip)]
-    label_smoothing: f64,
 }
 
 impl HeadConfig for BiforestConfig {
@@ -85,6 +81,10 @@ impl HeadConfig for BiforestConfig {
 
     fn pooled(&self) -> bool {
         false
+    }
+
+    fn masks(&self) -> bool {
+        true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Biforest> {
@@ -110,10 +110,8 @@ impl HeadConfig for BiforestConfig {
             queries: Matrix::new(width, n_labels, &mut random, device),
             outputs: Linear::new(width, n_labels, &mut random, device),
             config: self.clone(),
-            labels: context.taxonomy.labels().collect(),
+            labelwise: Labelwise::new(context, self.loss),
             layer: context.n_layers,
-            task: context.task,
-            label_smoothing: context.label_smoothing,
         })
     }
 }
@@ -242,8 +240,7 @@ fn by_document(spans: &[(usize, usize)], packing: &Packing) -> Grams {
 
 impl Head for Biforest {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        let logits = self.compute(input, moment.seed);
-        objective(self.task, self.config.loss, logits, &columns(gold), self.label_smoothing)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -251,11 +248,11 @@ impl Head for Biforest {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(probabilities(self.task, self.compute(input, None)), &self.labels, top_k)
+        self.labelwise.score(self.compute(input, None), top_k)
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labels.clone()))
+        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

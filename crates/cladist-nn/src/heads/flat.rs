@@ -6,7 +6,6 @@
 //! sentence encoders come with a pooler that nobody trained.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -16,28 +15,18 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, setting};
+pub use super::Pool;
+use super::{
+    DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting,
+};
 use crate::blocks::dropout;
 use crate::encoder::{LayerSet, place};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::losses::Loss;
-use crate::shortlist::{Goal, Outputs, Vectors};
+use crate::shortlist::{Outputs, Vectors};
 
 /// One line of help.
 pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";
-
-/// The document vector.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pool {
-    /// `[CLS]` of the last layer.
-    #[default]
-    Cls,
-    /// The encoder's pooler on `[CLS]`, which not every encoder has learnt to use.
-    Pooled,
-    /// The mean of all tokens of the last layer.
-    Mean,
-}
 
 /// Settings of the flat head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,13 +36,16 @@ pub struct FlatConfig {
     pub pool: Pool,
     /// Dropout on the document vector.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
+    /// What it costs that outputs of adjacent labels differ.
+    pub recursive_regularisation: f64,
 }
 
 impl Default for FlatConfig {
     fn default() -> Self {
-        Self { pool: Pool::default(), dropout: 0.1, loss: Loss::default() }
+        Self { pool: Pool::default(), dropout: 0.1, loss: Loss::default(), recursive_regularisation: 0.0 }
     }
 }
 
@@ -62,15 +54,11 @@ impl Default for FlatConfig {
 pub struct Flat {
     output: Outputs,
     #[module(skip)]
-    labels: Arc<[LabelId]>,
+    labelwise: Labelwise,
     #[module(skip)]
-    pool: Pool,
-    #[module(skip)]
-    layer: usize,
+    vector: DocumentVector,
     #[module(skip)]
     dropout: f64,
-    #[module(skip)]
-    goal: Goal,
 }
 
 impl HeadConfig for FlatConfig {
@@ -80,61 +68,58 @@ impl HeadConfig for FlatConfig {
         self.pool == Pool::Pooled
     }
 
+    fn masks(&self) -> bool {
+        true
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<Flat> {
-        let Self { pool, dropout, loss } = *self;
+        let Self { pool, dropout, loss, recursive_regularisation } = *self;
         if !(0.0..1.0).contains(&dropout) {
             return Err(setting("flat.dropout", "at least 0 and below 1", dropout));
         }
-        if context.n_layers == 0 && pool != Pool::Mean {
-            return Err(Error::Head {
-                problem: "`[CLS]` says nothing of a document where words have no context".to_owned(),
-                hint: "use `flat.pool = \"mean\"` on word vectors",
-            });
+        if !(recursive_regularisation >= 0.0 && recursive_regularisation.is_finite()) {
+            let key = "flat.recursive_regularisation";
+            return Err(setting(key, "at least 0", recursive_regularisation));
+        }
+        if context.shortlist.is_some() && recursive_regularisation > 0.0 {
+            let key = "flat.recursive_regularisation";
+            return Err(setting(key, "0 with a shortlist", recursive_regularisation));
         }
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let width = context.hidden_size;
         Ok(Flat {
-            output: Outputs::new(width, width, context, &mut random),
-            labels: context.taxonomy.labels().collect(),
-            pool,
-            layer: context.n_layers,
+            output: Outputs::new(width, width, loss, context, &mut random)?,
+            labelwise: Labelwise::new(context, loss).with_recursive(recursive_regularisation),
+            vector: pool.at(context)?,
             dropout,
-            goal: Goal::new(context, loss),
         })
     }
 }
 
 impl Flat {
     fn vectors(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Vectors {
-        let documents = input.documents;
-        let vector = match self.pool {
-            Pool::Pooled => documents.pooled().unwrap_or_else(|| documents.cls(self.layer)),
-            Pool::Cls => documents.cls(self.layer),
-            Pool::Mean => documents.mean(self.layer),
-        };
+        let vector = self.vector.of(input.documents);
         Vectors::same(dropout(vector, self.dropout, seed.map(|seed| place(seed, DROPOUT))))
     }
 }
 
 impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.output.objective(self.vectors(input, moment.seed), input, gold, moment, self.goal)
+        let vectors = self.vectors(input, moment.seed);
+        let objective = self.output.objective(vectors, input, gold, moment, &self.labelwise);
+        self.labelwise.regularise(objective, self.output.weight(), input.only)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
-        let layers: LayerSet = [self.layer].into_iter().collect();
-        match self.pool {
-            Pool::Mean => layers,
-            Pool::Cls | Pool::Pooled => layers.first_tokens(),
-        }
+        self.vector.layers()
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some(self.output.logits(self.vectors(input, None), input, &self.labels))
+        Some(self.output.logits(self.vectors(input, None), input, &self.labelwise.labels))
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.output.score(self.vectors(input, None), input, &self.labels, self.goal.task, top_k)
+        self.output.score(self.vectors(input, None), input, &self.labelwise, top_k)
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

@@ -9,7 +9,6 @@
 //! evaluation until the epoch ends.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -19,12 +18,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, setting};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
 use crate::losses::Loss;
-use crate::shortlist::{Goal, Outputs, Vectors};
+use crate::shortlist::{Outputs, Vectors};
 
 /// One line of help.
 pub const ABOUT: &str = "[CLS] of the last five layers, with a shortlist for very many labels (LightXML)";
@@ -43,7 +42,7 @@ pub struct LightXmlConfig {
     /// Width of labels' embeddings; 0 has labels on the document vector itself. Preset: 400 with a shortlist, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<usize>,
-    /// What is minimised: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
+    /// What is minimised: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,
 }
 
@@ -59,14 +58,12 @@ pub struct LightXml {
     bottleneck: Option<Linear>,
     output: Outputs,
     #[module(skip)]
-    labels: Arc<[LabelId]>,
+    labelwise: Labelwise,
     /// The lowest and the highest layer.
     #[module(skip)]
     layers: (usize, usize),
     #[module(skip)]
     dropout: f64,
-    #[module(skip)]
-    goal: Goal,
 }
 
 impl HeadConfig for LightXmlConfig {
@@ -74,6 +71,10 @@ impl HeadConfig for LightXmlConfig {
 
     fn pooled(&self) -> bool {
         false
+    }
+
+    fn masks(&self) -> bool {
+        true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LightXml> {
@@ -98,11 +99,10 @@ impl HeadConfig for LightXmlConfig {
         let bottleneck = (fine > 0).then(|| Linear::new(width, fine, &mut random, context.device));
         Ok(LightXml {
             bottleneck,
-            output: Outputs::new(width, if fine > 0 { fine } else { width }, context, &mut random),
-            labels: context.taxonomy.labels().collect(),
+            output: Outputs::new(width, if fine > 0 { fine } else { width }, loss, context, &mut random)?,
+            labelwise: Labelwise::new(context, loss),
             layers: (first, last),
             dropout,
-            goal: Goal::new(context, loss),
         })
     }
 }
@@ -121,7 +121,7 @@ impl LightXml {
 
 impl Head for LightXml {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.output.objective(self.vectors(input, moment.seed), input, gold, moment, self.goal)
+        self.output.objective(self.vectors(input, moment.seed), input, gold, moment, &self.labelwise)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -130,11 +130,11 @@ impl Head for LightXml {
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some(self.output.logits(self.vectors(input, None), input, &self.labels))
+        Some(self.output.logits(self.vectors(input, None), input, &self.labelwise.labels))
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.output.score(self.vectors(input, None), input, &self.labels, self.goal.task, top_k)
+        self.output.score(self.vectors(input, None), input, &self.labelwise, top_k)
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

@@ -3,23 +3,28 @@
 //! A new head is a file beside this one and a line in the table at the end.
 
 pub mod biforest;
+pub mod branches;
+mod document;
 pub mod enc_dec;
 pub mod experts;
 pub mod flat;
 pub mod label_attention;
 pub mod label_pooling;
 pub mod label_sequence;
+mod labelwise;
 pub mod layer_guided;
 pub mod light_xml;
 mod mixture;
+mod objective;
 pub mod sgm;
+pub mod structure;
 pub mod text_cnn;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 use cladist_core::classifier::LabelSequence;
 use cladist_core::scores::keep_top;
 use cladist_core::text::tfidf::SparseRow;
@@ -27,12 +32,18 @@ use cladist_core::{LabelCounts, LabelId, LabelSet, Taxonomy};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use document::Pool;
+pub use objective::Objective;
+
+pub(crate) use document::DocumentVector;
+pub(crate) use labelwise::{Labelwise, select_columns};
+
 use crate::descriptions::DescriptionConfig;
 use crate::encoder::{Encoded, LayerSet};
 use crate::error::{Error, Result};
-use crate::losses::{Loss, cross_entropy};
 use crate::shortlist::{Rows, Shortlist};
 use label_pooling::{caml, laat, lwan};
+use structure::{coding_tree, gat, gcn, hi_match};
 
 /// What is to be predicted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +91,10 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     fn learns_ancestors(&self) -> bool {
         false
     }
+    /// Whether the loss can leave out labels ([`HeadInput::only`]).
+    fn masks(&self) -> bool {
+        false
+    }
     /// How descriptions of labels are to be read; `None` if the head needs none.
     fn describes(&self) -> Option<DescriptionConfig> {
         None
@@ -103,6 +118,8 @@ pub struct HeadInput<'a> {
     pub labels: Option<&'a LabelStates>,
     /// Rows of labels outside the network, if the head has a shortlist.
     pub rows: Option<&'a Rows<'a>>,
+    /// The labels that count in the loss, ascending; all if `None`.
+    pub only: Option<&'a [u32]>,
 }
 
 /// Vectors of label descriptions.
@@ -129,7 +146,13 @@ impl<'a> HeadInput<'a> {
     /// Documents alone.
     #[must_use]
     pub fn new(documents: &'a Encoded) -> Self {
-        Self { documents, labels: None, rows: None }
+        Self::of(documents, None)
+    }
+
+    /// Documents, and labels that were read.
+    #[must_use]
+    pub fn of(documents: &'a Encoded, labels: Option<&'a LabelStates>) -> Self {
+        Self { documents, labels, rows: None, only: None }
     }
 }
 
@@ -140,41 +163,6 @@ pub struct Moment {
     pub epoch: f64,
     /// Seed of this step's dropout; `None` when the loss is only measured.
     pub seed: Option<u64>,
-}
-
-/// A loss made of named terms; what is minimised is Σ weight·value.
-#[derive(Debug, Clone, Default)]
-pub struct Objective {
-    terms: Vec<(String, f64, Tensor<1>)>,
-}
-
-impl Objective {
-    /// An objective of one term with weight 1.
-    #[must_use]
-    pub fn of(name: &str, value: Tensor<1>) -> Self {
-        Self::default().with(name, 1.0, value)
-    }
-
-    /// Adds a term.
-    #[must_use]
-    pub fn with(mut self, name: &str, weight: f64, value: Tensor<1>) -> Self {
-        self.terms.push((name.to_owned(), weight, value));
-        self
-    }
-
-    /// Names and values of the terms, without weights, for the log.
-    #[must_use]
-    pub fn values(&self) -> Vec<(String, f64)> {
-        let value = |tensor: &Tensor<1>| f64::from(tensor.clone().inner().into_scalar::<f32>());
-        self.terms.iter().map(|(name, _, tensor)| (name.clone(), value(tensor))).collect()
-    }
-
-    /// Σ weight·value; `None` without terms.
-    #[must_use]
-    pub fn total(self) -> Option<Tensor<1>> {
-        let weighted = self.terms.into_iter().map(|(_, weight, value)| value * weight);
-        weighted.reduce(|sum, term| sum + term)
-    }
 }
 
 /// Parameters that share a learning rate.
@@ -260,32 +248,6 @@ pub(crate) fn rows(
     values.chunks_exact(labels.len().max(1)).map(row).collect()
 }
 
-/// The objective of one output per label: the loss of the setting, or cross-entropy where labels exclude each other.
-pub(crate) fn objective(
-    task: Task,
-    loss: Loss,
-    logits: Tensor<2>,
-    gold: &[Vec<u32>],
-    label_smoothing: f64,
-) -> Objective {
-    match task {
-        Task::MultiLabel => (loss.terms(logits, gold, label_smoothing).into_iter())
-            .fold(Objective::default(), |objective, (name, value)| objective.with(name, 1.0, value)),
-        Task::MultiClass => {
-            let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
-            Objective::of("cross-entropy", cross_entropy(logits, &gold, label_smoothing))
-        }
-    }
-}
-
-/// Probabilities from one output per label.
-pub(crate) fn probabilities(task: Task, logits: Tensor<2>) -> Tensor<2> {
-    match task {
-        Task::MultiLabel => activation::sigmoid(logits),
-        Task::MultiClass => activation::softmax(logits, 1),
-    }
-}
-
 /// Columns of gold labels.
 pub(crate) fn columns(gold: &[LabelSet]) -> Vec<Vec<u32>> {
     gold.iter().map(|labels| labels.iter().map(|label| label.index() as u32).collect()).collect()
@@ -296,8 +258,11 @@ macro_rules! heads {
     ($($(#[$doc:meta])* $variant:ident { $name:literal, $module:ident::$config:ident => $head:ident };)+) => {
         /// Any head.
         #[derive(Module, Debug)]
+        #[expect(clippy::large_enum_variant, reason = "a model has one")]
         pub enum AnyHead {
             $($(#[$doc])* $variant($module::$head),)+
+            /// One of them for each branch of the taxonomy.
+            Branches(branches::Branched),
         }
 
         /// Settings of any head.
@@ -342,6 +307,12 @@ macro_rules! heads {
                 match self { $(Self::$variant(config) => config.learns_ancestors(),)+ }
             }
 
+            /// See [`HeadConfig::masks`].
+            #[must_use]
+            pub fn masks(&self) -> bool {
+                match self { $(Self::$variant(config) => config.masks(),)+ }
+            }
+
             /// See [`HeadConfig::describes`].
             #[must_use]
             pub fn describes(&self) -> Option<DescriptionConfig> {
@@ -369,61 +340,91 @@ macro_rules! heads {
             /// See [`Head::objective`].
             #[must_use]
             pub fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-                match self { $(Self::$variant(head) => head.objective(input, gold, moment),)+ }
+                match self {
+                    $(Self::$variant(head) => head.objective(input, gold, moment),)+
+                    Self::Branches(heads) => heads.objective(input, gold, moment),
+                }
             }
 
             /// See [`Head::layers`].
             #[must_use]
             pub fn layers(&self, levels: Option<&RangeInclusive<usize>>) -> LayerSet {
-                match self { $(Self::$variant(head) => head.layers(levels),)+ }
+                match self {
+                    $(Self::$variant(head) => head.layers(levels),)+
+                    Self::Branches(heads) => heads.layers(levels),
+                }
             }
 
             /// See [`Head::score`].
             #[must_use]
             pub fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-                match self { $(Self::$variant(head) => head.score(input, top_k),)+ }
+                match self {
+                    $(Self::$variant(head) => head.score(input, top_k),)+
+                    Self::Branches(heads) => heads.score(input, top_k),
+                }
             }
 
             /// See [`Head::logits`].
             #[must_use]
             pub fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-                match self { $(Self::$variant(head) => head.logits(input),)+ }
+                match self {
+                    $(Self::$variant(head) => head.logits(input),)+
+                    Self::Branches(heads) => heads.logits(input),
+                }
             }
 
             /// See [`Head::sequences`].
             #[must_use]
             pub fn sequences(&self, input: &HeadInput<'_>, n_best: usize) -> Option<Vec<Vec<LabelSequence>>> {
-                match self { $(Self::$variant(head) => head.sequences(input, n_best),)+ }
+                match self {
+                    $(Self::$variant(head) => head.sequences(input, n_best),)+
+                    Self::Branches(heads) => heads.sequences(input, n_best),
+                }
             }
 
             /// See [`Head::label_vectors`].
             #[must_use]
             pub fn label_vectors(&self) -> Option<Vec<SparseRow>> {
-                match self { $(Self::$variant(head) => head.label_vectors(),)+ }
+                match self {
+                    $(Self::$variant(head) => head.label_vectors(),)+
+                    Self::Branches(heads) => heads.label_vectors(),
+                }
             }
 
             /// See [`Head::label_batch`].
             #[must_use]
             pub fn label_batch(&self, gold: &[LabelSet], moment: &Moment) -> Option<LabelBatch> {
-                match self { $(Self::$variant(head) => head.label_batch(gold, moment),)+ }
+                match self {
+                    $(Self::$variant(head) => head.label_batch(gold, moment),)+
+                    Self::Branches(heads) => heads.label_batch(gold, moment),
+                }
             }
 
             /// See [`Head::row_width`].
             #[must_use]
             pub fn row_width(&self) -> Option<usize> {
-                match self { $(Self::$variant(head) => head.row_width(),)+ }
+                match self {
+                    $(Self::$variant(head) => head.row_width(),)+
+                    Self::Branches(_) => None,
+                }
             }
 
             /// See [`Head::attention`].
             #[must_use]
             pub fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
-                match self { $(Self::$variant(head) => head.attention(input, labels),)+ }
+                match self {
+                    $(Self::$variant(head) => head.attention(input, labels),)+
+                    Self::Branches(heads) => heads.attention(input, labels),
+                }
             }
 
             /// See [`Head::group`].
             #[must_use]
             pub fn group(&self, parameter: &str) -> Group {
-                match self { $(Self::$variant(head) => head.group(parameter),)+ }
+                match self {
+                    $(Self::$variant(head) => head.group(parameter),)+
+                    Self::Branches(heads) => heads.group(parameter),
+                }
             }
         }
     };
@@ -434,12 +435,20 @@ heads! {
     Biforest { "biforest", biforest::BiforestConfig => Biforest };
     /// Labels that weigh the words after a convolution.
     Caml { "caml", caml::CamlConfig => LabelPooling };
+    /// Features of labels summed up a tree of groups of labels.
+    CodingTree { "coding-tree", coding_tree::CodingTreeConfig => TreeNetwork };
     /// Labels one after the other, from a GRU on word vectors.
     EncDec { "enc-dec", enc_dec::EncDecConfig => LabelSequencer };
     /// Experts on several layers.
     Experts { "experts", experts::ExpertsConfig => Experts };
     /// One output per label on the document vector.
     Flat { "flat", flat::FlatConfig => Flat };
+    /// Documents and labels in one space.
+    HiMatch { "hi-match", hi_match::HiMatchConfig => HiMatch };
+    /// Features of labels that travel along the hierarchy by attention.
+    HierarchyGat { "hierarchy-gat", gat::HierarchyGatConfig => Propagation };
+    /// Features of labels that travel along the hierarchy through gates.
+    HierarchyGcn { "hierarchy-gcn", gcn::HierarchyGcnConfig => Propagation };
     /// Labels that weigh the words through a hidden layer.
     Laat { "laat", laat::LaatConfig => LabelPooling };
     /// Labels that look at tokens with what their descriptions say.

@@ -5,17 +5,24 @@ use std::fs;
 use std::path::Path;
 
 use cladist_core::bundle::Writer;
+use cladist_core::taxonomy::CodingRule;
 use cladist_core::{Classifier, Document, Request, Scores};
 
+use super::branches::{BranchesConfig, Split};
 use super::experts::{ExpertLoss, ExpertsConfig};
 use super::flat::{FlatConfig, Pool};
 use super::label_attention::{Encode, LabelAttentionConfig, Output};
 use super::label_pooling::caml::CamlConfig;
 use super::label_pooling::lwan::LwanConfig;
 use super::layer_guided::{LayerGuidedConfig, TieRule, Ties};
+use super::structure::coding_tree::{CodingTreeConfig, LevelPool};
+use super::structure::gcn::HierarchyGcnConfig;
+use super::structure::hi_match::HiMatchConfig;
+use super::structure::{Form, Variant};
 use super::*;
 use crate::descriptions::DescriptionVector::Mean;
 use crate::encoder::Mode;
+use crate::losses::Loss;
 use crate::model::{Design, NeuralModel};
 use crate::optim::GradientSum;
 use crate::parameters::names;
@@ -78,6 +85,61 @@ fn designs() -> Vec<(String, Design)> {
         ..ExpertsConfig::default()
     };
     designs.push(("experts together".to_owned(), design(AnyHeadConfig::Experts(experts), multi)));
+    let gcn = |change: fn(&mut HierarchyGcnConfig)| {
+        let mut config = HierarchyGcnConfig { node_size: 12, ..HierarchyGcnConfig::default() };
+        change(&mut config);
+        design(AnyHeadConfig::HierarchyGcn(config), multi)
+    };
+    let tree = |change: fn(&mut CodingTreeConfig)| {
+        let mut config = CodingTreeConfig::default();
+        change(&mut config);
+        design(AnyHeadConfig::CodingTree(config), multi)
+    };
+    let matching = HiMatchConfig { form: Form::Small, ..HiMatchConfig::default() };
+    let AnyHeadConfig::HiMatch(matching) = fitting(AnyHeadConfig::HiMatch(matching)) else { unreachable!() };
+    let matching = HiMatchConfig { node_size: 32, match_weight: 0.02, ..matching };
+    let coherent =
+        FlatConfig { loss: Loss::Coherent, recursive_regularisation: 1e-4, ..FlatConfig::default() };
+    for (name, design) in [
+        ("hierarchy-gcn small", gcn(|config| (config.form, config.layers) = (Form::Small, 2))),
+        ("hierarchy-gcn that looks", gcn(|config| config.variant = Variant::LabelAttention)),
+        (
+            "hierarchy-gcn that looks, small",
+            gcn(|config| (config.variant, config.form) = (Variant::LabelAttention, Form::Small)),
+        ),
+        ("coding-tree small", tree(|config| (config.form, config.height) = (Form::Small, 3))),
+        ("coding-tree to the root", tree(|config| (config.level_pool, config.height) = (LevelPool::Root, 1))),
+        (
+            "coding-tree by maxima",
+            tree(|config| (config.level_pool, config.tree) = (LevelPool::Max, CodingRule::StopWhenPositive)),
+        ),
+        ("hi-match small", design(AnyHeadConfig::HiMatch(matching), multi)),
+        ("flat coherent", design(AnyHeadConfig::Flat(coherent), multi)),
+    ] {
+        designs.push((name.to_owned(), design));
+    }
+    let sampled =
+        LabelAttentionConfig { encode: Encode::Sampled, sample: 4, ..LabelAttentionConfig::default() };
+    let caml = CamlConfig { description_weight: 0.01, ..CamlConfig::default() };
+    let (masking, projection) = (Split::Masking, Split::Projection);
+    for (split, head) in [
+        (
+            masking,
+            AnyHeadConfig::Flat(FlatConfig { recursive_regularisation: 1e-4, ..FlatConfig::default() }),
+        ),
+        (masking, AnyHeadConfig::CodingTree(CodingTreeConfig::default())),
+        (masking, AnyHeadConfig::LabelAttention(sampled.clone())),
+        (projection, AnyHeadConfig::LabelAttention(sampled)),
+        (projection, AnyHeadConfig::LabelAttention(LabelAttentionConfig::default())),
+        (projection, AnyHeadConfig::Caml(caml)),
+        (projection, AnyHeadConfig::HierarchyGcn(HierarchyGcnConfig::default())),
+        (projection, AnyHeadConfig::CodingTree(CodingTreeConfig::default())),
+        (projection, AnyHeadConfig::HiMatch(HiMatchConfig::default())),
+    ] {
+        let name = format!("{} by {split:?} {}", head.name(), designs.len());
+        let branches = BranchesConfig { split, ..BranchesConfig::default() };
+        designs.push((name, Design { branches, ..design(fitting(head), multi) }));
+    }
     designs
 }
 
@@ -104,7 +166,9 @@ fn it_learns_eight_documents_by_heart() {
         let losses = seen.losses();
         let (first, last) = (losses[0], losses[losses.len() - 2..].iter().sum::<f64>() / 2.0);
         // Smoothing leaves a loss that nothing can take away.
-        assert!(last < first / if smooth { 1.5 } else { 10.0 }, "{name}: from {first} to {last}");
+        // And so does a document that cannot be near all of its labels.
+        let stays = smooth || name.starts_with("hi-match");
+        assert!(last < first / if stays { 1.5 } else { 10.0 }, "{name}: from {first} to {last}");
         let scores = score(&model, &toy.documents);
         for (n, gold) in toy.gold.iter().enumerate() {
             let top: LabelSet = scores.row(n)[..gold.len()].iter().map(|(label, _)| *label).collect();
@@ -169,7 +233,7 @@ fn every_parameter_gets_a_gradient() {
             let moment = Moment { epoch, seed: Some(seed) };
             let (network, descriptions) = (&model.network, model.descriptions.as_ref());
             let labels = label_states(network, descriptions, &toy.gold, &moment, None, &mut None);
-            let input = HeadInput { documents: &encoded, labels: labels.as_ref(), rows: None };
+            let input = HeadInput::of(&encoded, labels.as_ref());
             let objective = model.network.head.objective(&input, &toy.gold, &moment);
             assert!(!objective.values().is_empty(), "{name}");
             sum.add(&model.network, objective.total().unwrap().backward());
@@ -244,8 +308,9 @@ fn labels_have_vectors_as_wide_as_what_their_outputs_read() {
         let toy = Toy::new(design.task);
         let model = toy.model(design, 1);
         let Some(vectors) = model.label_vectors() else {
-            // One output for all labels: what they say tells them apart.
-            assert!(name.starts_with("label-attention") || name == "lwan by descriptions", "{name}");
+            // One output for all labels: what they say tells them apart. Branches of other sizes read other things.
+            let has_none = name.starts_with("label-attention") || name == "lwan by descriptions";
+            assert!(has_none || name.contains("by Projection"), "{name}");
             continue;
         };
         assert_eq!(vectors.len(), toy.taxonomy.n_labels(), "{name}");
@@ -258,4 +323,16 @@ fn labels_have_vectors_as_wide_as_what_their_outputs_read() {
             assert!(vector.is_sorted_by(|a, b| a.0 < b.0) && vector.iter().any(|(_, weight)| *weight != 0.0));
         }
     }
+}
+
+#[test]
+fn the_page_on_heads_shows_the_example_as_it_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("../../docs/your-own-head.md")).unwrap();
+    let shown = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let example = fs::read_to_string(root.join("examples/own_head.rs")).unwrap();
+    assert!(
+        shown.contains("impl Head for") && example.contains(shown.trim_end()),
+        "docs/your-own-head.md is out of date"
+    );
 }

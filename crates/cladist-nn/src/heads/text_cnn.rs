@@ -15,10 +15,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, objective,
-    probabilities, rows, setting,
-};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting};
 use crate::blocks::{Convolution, LayerNorm, Linear, dropout};
 use crate::encoder::{Encoded, LayerSet, Packing, place};
 use crate::error::Result;
@@ -71,15 +68,11 @@ pub struct TextCnn {
     norm: Option<LayerNorm>,
     output: Linear,
     #[module(skip)]
-    labels: Vec<LabelId>,
+    labelwise: Labelwise,
     #[module(skip)]
     layer: usize,
     #[module(skip)]
     dropout: f64,
-    #[module(skip)]
-    task: Task,
-    #[module(skip)]
-    label_smoothing: f64,
 }
 
 impl HeadConfig for TextCnnConfig {
@@ -87,6 +80,10 @@ impl HeadConfig for TextCnnConfig {
 
     fn pooled(&self) -> bool {
         false
+    }
+
+    fn masks(&self) -> bool {
+        true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<TextCnn> {
@@ -124,11 +121,9 @@ impl HeadConfig for TextCnnConfig {
             hidden: two.then(|| Linear::new(maps, width, &mut random, device)),
             norm: two.then(|| LayerNorm::new(width, device)),
             output: Linear::new(width, n_labels, &mut random, device),
-            labels: context.taxonomy.labels().collect(),
+            labelwise: Labelwise::new(context, Loss::default()),
             layer: context.n_layers,
             dropout: self.dropout,
-            task: context.task,
-            label_smoothing: context.label_smoothing,
         })
     }
 }
@@ -190,13 +185,7 @@ fn highest(x: Tensor<3>) -> Tensor<2> {
 
 impl Head for TextCnn {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        objective(
-            self.task,
-            Loss::default(),
-            self.compute(input, moment.seed),
-            &columns(gold),
-            self.label_smoothing,
-        )
+        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -204,7 +193,7 @@ impl Head for TextCnn {
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labels.clone()))
+        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
@@ -212,7 +201,7 @@ impl Head for TextCnn {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(probabilities(self.task, self.compute(input, None)), &self.labels, top_k)
+        self.labelwise.score(self.compute(input, None), top_k)
     }
 }
 

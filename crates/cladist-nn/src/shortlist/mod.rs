@@ -19,7 +19,7 @@ use cladist_core::label_tree::{Partition, PartitionConfig};
 use cladist_core::{Error as CoreError, Job};
 use serde::{Deserialize, Serialize};
 
-pub use outputs::{Goal, Listed, Outputs, Vectors};
+pub use outputs::{Listed, Outputs, Vectors};
 pub use table::{Rows, Table};
 
 pub(crate) use learner::RowLearner;

@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use super::{Rows, Shortlist, ShortlistConfig};
 use crate::blocks::Linear;
 use crate::encoder::{linear, place};
-use crate::heads::{self, HeadContext, HeadInput, Moment, Objective, Task, columns, probabilities};
+use crate::error::{Error, Result};
+use crate::heads::{HeadContext, HeadInput, Labelwise, Moment, Objective, columns};
 use crate::losses::{Loss, bce_with_logits};
 use crate::parameters::to_vec;
 
@@ -59,37 +60,27 @@ impl Vectors {
     }
 }
 
-/// What is minimised.
-#[derive(Debug, Clone, Copy)]
-pub struct Goal {
-    /// What is to be predicted.
-    pub task: Task,
-    /// With any number of labels per document.
-    pub loss: Loss,
-    /// Share of the target given to all labels alike.
-    pub label_smoothing: f64,
-}
-
-impl Goal {
-    pub(crate) fn new(context: &HeadContext<'_>, loss: Loss) -> Self {
-        Self { task: context.task, loss, label_smoothing: context.label_smoothing }
-    }
-}
-
 impl Outputs {
     /// New outputs on vectors of these widths.
     pub(crate) fn new(
         coarse: usize,
         fine: usize,
+        loss: Loss,
         context: &HeadContext<'_>,
         random: &mut ChaCha8Rng,
-    ) -> Self {
+    ) -> Result<Self> {
         let Some(shortlist) = context.shortlist else {
-            return Self::All(Linear::new(fine, context.taxonomy.n_labels(), random, context.device));
+            return Ok(Self::All(Linear::new(fine, context.taxonomy.n_labels(), random, context.device)));
         };
+        if loss == Loss::Coherent {
+            return Err(Error::Head {
+                problem: "the loss `coherent` needs every label, and a shortlist has few".to_owned(),
+                hint: "use another loss, or leave `shortlist.group_size` at 0",
+            });
+        }
         let n_groups = shortlist.partition.n_groups();
         let matcher = (n_groups > 1).then(|| Linear::new(coarse, n_groups, random, context.device));
-        Self::Listed(Listed { matcher, shortlist: Arc::clone(shortlist), width: fine + 1 })
+        Ok(Self::Listed(Listed { matcher, shortlist: Arc::clone(shortlist), width: fine + 1 }))
     }
 
     /// Values of a label's row in the table; `None` if there is none.
@@ -103,30 +94,29 @@ impl Outputs {
 
     /// The loss of a batch.
     #[must_use]
-    pub fn objective(
+    pub(crate) fn objective(
         &self,
         vectors: Vectors,
         input: &HeadInput<'_>,
         gold: &[LabelSet],
         moment: &Moment,
-        goal: Goal,
+        labelwise: &Labelwise,
     ) -> Objective {
-        let Goal { task, loss, label_smoothing } = goal;
-        let gold = columns(gold);
         match self {
-            Self::All(all) => heads::objective(task, loss, all.forward(vectors.fine), &gold, label_smoothing),
+            Self::All(all) => labelwise.objective(all.forward(vectors.fine), gold, input.only),
             Self::Listed(listed) => {
-                let gold = listed.rows_of(&gold);
+                let gold = listed.rows_of(&columns(gold));
                 let groups = listed.matcher.as_ref().map(|matcher| matcher.forward(vectors.coarse));
                 let picked = listed.pick(groups.as_ref(), &gold, moment.seed);
                 let place = |row: &u32| picked.binary_search(row).ok().map(|place| place as u32);
                 let places: Vec<Vec<u32>> =
                     gold.iter().map(|rows| rows.iter().filter_map(place).collect()).collect();
                 let logits = listed.logits(vectors.fine, &picked, rows_of(input));
-                let objective = heads::objective(task, loss, logits, &places, label_smoothing);
+                let objective = labelwise.loss(logits, &places);
                 match groups {
                     Some(groups) => {
-                        let matched = bce_with_logits(groups, &listed.groups_of(&gold), label_smoothing);
+                        let matched =
+                            bce_with_logits(groups, &listed.groups_of(&gold), labelwise.label_smoothing);
                         objective.with("groups", 1.0, matched)
                     }
                     None => objective,
@@ -157,17 +147,24 @@ impl Outputs {
 
     /// A row of probabilities per document, in any order; the best `top_k` if given.
     #[must_use]
-    pub fn score(
+    pub(crate) fn score(
         &self,
         vectors: Vectors,
         input: &HeadInput<'_>,
-        labels: &[LabelId],
-        task: Task,
+        labelwise: &Labelwise,
         top_k: Option<usize>,
     ) -> Vec<Vec<(LabelId, f32)>> {
         match self {
-            Self::All(all) => heads::rows(probabilities(task, all.forward(vectors.fine)), labels, top_k),
-            Self::Listed(listed) => listed.score(vectors, rows_of(input), labels, top_k),
+            Self::All(all) => labelwise.score(all.forward(vectors.fine), top_k),
+            Self::Listed(listed) => listed.score(vectors, rows_of(input), &labelwise.labels, top_k),
+        }
+    }
+
+    /// The weights of all labels, if they are parameters.
+    pub(crate) fn weight(&self) -> Option<Tensor<2>> {
+        match self {
+            Self::All(all) => Some(all.weight()),
+            Self::Listed(_) => None,
         }
     }
 

@@ -15,9 +15,9 @@ pub(super) fn fingerprint(plan: &Plan<'_>, model: &NeuralModel, examples: &[(usi
     let settings =
         TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..plan.config.clone() };
     hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
-    let Design { head, task, tokens, label_smoothing, shortlist } = &model.design;
+    let Design { head, branches, task, tokens, label_smoothing, shortlist } = &model.design;
     let section = head.serialize_section(serde_json::value::Serializer).unwrap_or_default();
-    let mut design = serde_json::json!([head.name(), section, task, tokens, label_smoothing]);
+    let mut design = serde_json::json!([head.name(), section, branches, task, tokens, label_smoothing]);
     if let (true, Some(design)) = (shortlist.is_on(), design.as_array_mut()) {
         design.push(serde_json::json!(shortlist));
     }

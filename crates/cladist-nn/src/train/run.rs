@@ -273,7 +273,7 @@ impl<'a> Trainer<'a> {
             let (descriptions, kept) = (self.model.descriptions.as_ref(), &mut self.weights.labels);
             let labels = label_states(&self.network, descriptions, &gold, &moment, after, kept);
             let rows = self.model.table.as_ref().map(Rows::learning);
-            let input = HeadInput { documents: &encoded, labels: labels.as_ref(), rows: rows.as_ref() };
+            let input = HeadInput { rows: rows.as_ref(), ..HeadInput::of(&encoded, labels.as_ref()) };
             let objective = self.network.head.objective(&input, &gold, &moment);
             drop((encoded, labels));
             terms.add(objective.values(), group.len());

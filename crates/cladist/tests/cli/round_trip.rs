@@ -52,6 +52,15 @@ fn every_head_trains_evaluates_and_predicts() {
             ("neural", "experts") => {
                 "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set experts.hidden=[32] --set experts.dropout=0.1"
             }
+            ("neural", "hierarchy-gcn") => {
+                "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set hierarchy-gcn.node_size=16"
+            }
+            ("neural", "hierarchy-gat") => {
+                "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set hierarchy-gat.node_size=16"
+            }
+            ("neural", "hi-match") => {
+                "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set hi-match.node_size=16"
+            }
             ("neural", _) => "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40",
             ("ensemble", _) => "--member svm --member bonsai",
             _ => "",

@@ -64,7 +64,8 @@ pub struct LabelAttentionConfig {
     pub output: Output,
     /// Dropout inside the blocks.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
 }
 
@@ -103,6 +104,13 @@ impl LabelAttentionConfig {
     /// The number of attention heads for an encoder of this width, if all is well.
     pub(super) fn checked_heads(&self, hidden: usize) -> Result<usize> {
         let Self { refresh, sample, convolution, heads, blocks, feed_forward, dropout, .. } = self;
+        if self.loss == Loss::Coherent && self.encode == Encode::Sampled {
+            return Err(setting(
+                "label-attention.loss",
+                "another loss with `encode = \"sampled\"`",
+                "coherent",
+            ));
+        }
         if *refresh == 0 {
             return Err(setting("label-attention.refresh", "at least 1", refresh));
         }

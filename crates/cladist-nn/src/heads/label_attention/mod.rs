@@ -29,8 +29,7 @@ pub use block::{Block, FeedForward, Source, Stack};
 pub use config::{Encode, LabelAttentionConfig, Output};
 
 use super::{
-    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Moment, Objective, Task, columns, objective,
-    probabilities, rows,
+    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Labelwise, Moment, Objective, columns,
 };
 use crate::blocks::{Convolution, Linear, Matrix};
 use crate::descriptions::DescriptionConfig;
@@ -57,7 +56,7 @@ pub struct LabelAttention {
     /// An output for each label, if they do not share one.
     outputs: Option<Linear>,
     #[module(skip)]
-    labels: Vec<LabelId>,
+    labelwise: Labelwise,
     #[module(skip)]
     config: LabelAttentionConfig,
     #[module(skip)]
@@ -66,10 +65,6 @@ pub struct LabelAttention {
     hidden: usize,
     #[module(skip)]
     layer: usize,
-    #[module(skip)]
-    task: Task,
-    #[module(skip)]
-    label_smoothing: f64,
 }
 
 impl HeadConfig for LabelAttentionConfig {
@@ -85,6 +80,10 @@ impl HeadConfig for LabelAttentionConfig {
 
     fn knows_new_labels(&self) -> bool {
         self.description().is_some_and(|config| !config.at_start_only) && self.output == Output::Shared
+    }
+
+    fn masks(&self) -> bool {
+        true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelAttention> {
@@ -111,13 +110,11 @@ impl HeadConfig for LabelAttentionConfig {
                 output: (self.output == Output::Shared).then(|| output(1, random)),
             },
             outputs: (self.output == Output::PerLabel).then(|| output(n_labels, random)),
-            labels: context.taxonomy.labels().collect(),
+            labelwise: Labelwise::new(context, self.loss),
             config: self.clone(),
             n_heads,
             hidden,
             layer: context.n_layers,
-            task: context.task,
-            label_smoothing: context.label_smoothing,
         })
     }
 }
@@ -185,14 +182,6 @@ pub(super) fn select(rows: Tensor<2>, numbers: Option<&[u32]>) -> Tensor<2> {
     rows.select(0, numbers)
 }
 
-/// Columns among `labels`, of which all gold labels are some.
-fn columns_among(gold: &[LabelSet], labels: Option<&[u32]>) -> Vec<Vec<u32>> {
-    let columns = columns(gold);
-    let Some(labels) = labels else { return columns };
-    let column = |label: &u32| labels.binary_search(label).ok().map(|column| column as u32);
-    columns.iter().map(|row| row.iter().filter_map(column).collect()).collect()
-}
-
 /// The labels of all documents and others at random, `n` together if that is enough: ascending.
 fn sample(gold: &[LabelSet], n_labels: usize, n: usize, seed: u64) -> Vec<u32> {
     let mut labels: Vec<u32> = columns(gold).concat();
@@ -214,8 +203,7 @@ impl Head for LabelAttention {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let labels = input.labels.and_then(|states| states.labels.as_deref());
         let logits = self.compute(input, moment.seed);
-        let gold = columns_among(gold, labels);
-        objective(self.task, self.config.loss, logits, &gold, self.label_smoothing)
+        self.labelwise.objective_of(logits, gold, labels, input.only)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -223,11 +211,11 @@ impl Head for LabelAttention {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(probabilities(self.task, self.compute(input, None)), &self.labels, top_k)
+        self.labelwise.score(self.compute(input, None), top_k)
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labels.clone()))
+        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
     }
 
     fn label_batch(&self, gold: &[LabelSet], moment: &Moment) -> Option<LabelBatch> {
@@ -237,7 +225,7 @@ impl Head for LabelAttention {
             Encode::EveryN => Some(LabelBatch::Every(self.config.refresh)),
             Encode::Sampled => {
                 let seed = moment.seed.unwrap_or(0);
-                Some(LabelBatch::Of(sample(gold, self.labels.len(), self.config.sample, seed)))
+                Some(LabelBatch::Of(sample(gold, self.labelwise.labels.len(), self.config.sample, seed)))
             }
         }
     }

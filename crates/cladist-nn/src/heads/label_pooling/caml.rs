@@ -32,7 +32,8 @@ pub struct CamlConfig {
     pub max_tokens: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
 }
 
@@ -63,6 +64,10 @@ impl HeadConfig for CamlConfig {
             vector: DescriptionVector::Cls,
             at_start_only: false,
         })
+    }
+
+    fn masks(&self) -> bool {
+        true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {

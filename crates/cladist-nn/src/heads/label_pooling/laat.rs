@@ -25,7 +25,8 @@ pub struct LaatConfig {
     pub width: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
 }
 
@@ -40,6 +41,10 @@ impl HeadConfig for LaatConfig {
 
     fn pooled(&self) -> bool {
         false
+    }
+
+    fn masks(&self) -> bool {
+        true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {

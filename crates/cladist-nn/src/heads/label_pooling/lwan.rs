@@ -32,7 +32,8 @@ pub struct LwanConfig {
     pub vector: DescriptionVector,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or `ranking`.
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
 }
 
@@ -64,6 +65,10 @@ impl HeadConfig for LwanConfig {
 
     fn knows_new_labels(&self) -> bool {
         self.descriptions
+    }
+
+    fn masks(&self) -> bool {
+        true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {

@@ -26,8 +26,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::label_attention::{answer, attend, labels_at_once, padded, select};
 use super::{
-    DROPOUT, Group, Head, HeadContext, HeadInput, LabelBatch, Moment, Objective, Task, columns, objective,
-    probabilities, rows,
+    DROPOUT, Group, Head, HeadContext, HeadInput, LabelBatch, Labelwise, Moment, Objective, columns,
 };
 use crate::blocks::{Convolution, Linear, Matrix, dropout};
 use crate::encoder::{LayerSet, Packing, place};
@@ -62,12 +61,9 @@ pub struct LabelPooling {
 /// What all heads of this kind have.
 #[derive(Debug, Clone)]
 pub(super) struct Common {
-    labels: Vec<LabelId>,
+    labelwise: Labelwise,
     layer: usize,
-    task: Task,
-    label_smoothing: f64,
     dropout: f64,
-    loss: Loss,
     /// Updates between readings of descriptions; 0 reads them in every step, and the encoder learns from them.
     refresh: u64,
     /// What it costs that outputs are not as described.
@@ -77,12 +73,9 @@ pub(super) struct Common {
 impl Common {
     fn new(context: &HeadContext<'_>, dropout: f64, loss: Loss) -> Self {
         Self {
-            labels: context.taxonomy.labels().collect(),
+            labelwise: Labelwise::new(context, loss),
             layer: context.n_layers,
-            task: context.task,
-            label_smoothing: context.label_smoothing,
             dropout,
-            loss,
             refresh: 0,
             description_weight: 0.0,
         }
@@ -90,7 +83,7 @@ impl Common {
 }
 
 /// A matrix by a normal distribution around 0.
-fn normal_matrix(
+pub(super) fn normal_matrix(
     inputs: usize,
     outputs: usize,
     deviation: f32,
@@ -189,9 +182,8 @@ fn distance(
 
 impl Head for LabelPooling {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        let Common { task, loss, label_smoothing, description_weight, .. } = self.common;
-        let gold = columns(gold);
-        let objective = objective(task, loss, self.compute(input, moment.seed), &gold, label_smoothing);
+        let logits = self.compute(input, moment.seed);
+        let objective = self.common.labelwise.objective(logits, gold, input.only);
         let (Some(described), Some(outputs), Some(states)) = (&self.described, &self.outputs, input.labels)
         else {
             return objective;
@@ -199,7 +191,8 @@ impl Head for LabelPooling {
         let described = described.forward(states.vectors.clone());
         let labels = states.labels.as_deref();
         let outputs = select(outputs.rows(), labels).narrow(1, 0, described.dims()[1]);
-        objective.with("descriptions", description_weight, distance(outputs, described, labels, &gold))
+        let distance = distance(outputs, described, labels, &columns(gold));
+        objective.with("descriptions", self.common.description_weight, distance)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -207,11 +200,11 @@ impl Head for LabelPooling {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        rows(probabilities(self.common.task, self.compute(input, None)), &self.common.labels, top_k)
+        self.common.labelwise.score(self.compute(input, None), top_k)
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.common.labels.clone()))
+        Some((self.compute(input, None), self.common.labelwise.labels.to_vec()))
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

@@ -3,6 +3,7 @@ use super::laat::LaatConfig;
 use super::lwan::LwanConfig;
 use super::*;
 use crate::encoder::Mode;
+use crate::heads::Task;
 use crate::heads::{AnyHeadConfig, HeadConfig};
 use crate::parameters::to_vec;
 use crate::tokens::{Sequence, TokenBatch};

@@ -1,0 +1,144 @@
+//! Settings.
+
+use cladist_core::LabelCounts;
+use cladist_core::taxonomy::{Branch, Branches};
+use serde::{Deserialize, Serialize};
+
+use super::{Branched, Part};
+use crate::encoder::place;
+use crate::error::{Error, Result};
+use crate::heads::label_attention::select;
+use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, Task};
+
+/// What each branch has of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// Nothing: one head for all labels.
+    #[default]
+    None,
+    /// A head over all labels, of which only those of the branch count.
+    Masking,
+    /// A head over the labels of the branch and the edges between them.
+    Projection,
+}
+
+/// The probability of a label that several branches have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Merge {
+    /// The highest.
+    #[default]
+    Max,
+    /// The sum, 1 at most.
+    Sum,
+    /// The mean over the branches that have it.
+    MeanOfOwners,
+}
+
+/// What the loss of a branch counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// `branches` with projection, `labels` with masking.
+    #[default]
+    Auto,
+    /// Every branch the same, whatever its size.
+    Branches,
+    /// Every label the same, so that large branches count more.
+    Labels,
+}
+
+/// Settings of branch-wise learning.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BranchesConfig {
+    /// What each branch has of its own: `none`, `masking` or `projection`.
+    pub split: Split,
+    /// Ids of the labels that branches begin at; those under the root if there are none.
+    pub at: Vec<String>,
+    /// The probability of a label that several branches have: `max`, `sum` or `mean-of-owners`.
+    pub merge: Merge,
+    /// What the loss of a branch counts: the same for all `branches`, or for all `labels`; `auto` is the first with
+    /// projection and the second with masking.
+    pub reduction: Reduction,
+}
+
+impl BranchesConfig {
+    /// A head of this kind, or one for each branch.
+    pub fn build(&self, head: &AnyHeadConfig, context: &HeadContext<'_>) -> Result<AnyHead> {
+        let Self { split, at, merge, reduction } = self;
+        if *split == Split::None {
+            return head.build(context);
+        }
+        if context.task == Task::MultiClass {
+            return Err(Error::Head {
+                problem: "branches learn for themselves, so a document has labels in several".to_owned(),
+                hint: "use `task = \"multi-label\"` or `branches.split = \"none\"`",
+            });
+        }
+        if *split == Split::Masking && !head.masks() {
+            return Err(Error::Head {
+                problem: format!("the loss of `{}` cannot leave out labels", head.name()),
+                hint: "use `branches.split = \"projection\"`",
+            });
+        }
+        let n_labels = context.taxonomy.n_labels();
+        let by_label = match reduction {
+            Reduction::Auto => *split == Split::Masking,
+            Reduction::Branches => false,
+            Reduction::Labels => true,
+        };
+        let mut heads = Vec::new();
+        let mut parts = Vec::new();
+        for (n, branch) in branches(context, at)?.all().iter().enumerate() {
+            let context = HeadContext { seed: place(context.seed, n as u64), ..*context };
+            let weight = if by_label { branch.labels.len() as f64 / n_labels as f64 } else { 1.0 };
+            let (head, part) = match split {
+                Split::Projection => project(head, &context, branch, weight)?,
+                Split::Masking | Split::None => (head.build(&context)?, Part::masked(branch, weight)),
+            };
+            heads.push(head);
+            parts.push(part);
+        }
+        Ok(AnyHead::Branches(Branched { heads, parts, merge: *merge, n_labels }))
+    }
+}
+
+fn branches(context: &HeadContext<'_>, at: &[String]) -> Result<Branches> {
+    if at.is_empty() {
+        return Ok(context.taxonomy.branches());
+    }
+    let label = |id: &String| {
+        context.taxonomy.get(id).ok_or_else(|| Error::Head {
+            problem: format!("`branches.at` names `{id}`, which is not a label"),
+            hint: "`cladist taxonomy show` lists the labels",
+        })
+    };
+    let tops = at.iter().map(label).collect::<Result<Vec<_>>>()?;
+    Ok(context.taxonomy.branches_at(&tops))
+}
+
+/// The head of a branch, of the labels and edges inside it.
+fn project(
+    head: &AnyHeadConfig,
+    context: &HeadContext<'_>,
+    branch: &Branch,
+    weight: f64,
+) -> Result<(AnyHead, Part)> {
+    let projection = context.taxonomy.project(&branch.labels);
+    let counts = &context.label_counts.counts;
+    let origin: Vec<u32> = projection.origin.iter().map(|label| label.index() as u32).collect();
+    let label_counts = LabelCounts {
+        n_documents: context.label_counts.n_documents,
+        counts: origin.iter().map(|&label| counts.get(label as usize).copied().unwrap_or(0)).collect(),
+    };
+    let labels = context.labels.map(|vectors| select(vectors.clone(), Some(&origin)));
+    let context = HeadContext {
+        taxonomy: &projection.taxonomy,
+        label_counts: &label_counts,
+        labels: labels.as_ref(),
+        ..*context
+    };
+    Ok((head.build(&context)?, Part::projected(projection, weight)))
+}

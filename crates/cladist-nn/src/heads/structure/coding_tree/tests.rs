@@ -1,0 +1,110 @@
+use burn::tensor::{Device, TensorData};
+
+use super::*;
+use crate::parameters::to_vec;
+
+fn near(got: &[f32], expected: &[f32]) {
+    let same = got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+    assert!(got.len() == expected.len() && same, "{got:?} instead of {expected:?}");
+}
+
+#[test]
+fn features_are_summed_up_the_tree() {
+    let step = |targets: Vec<u32>, n_targets| {
+        let n_sources = targets.len();
+        Arc::new(Edges { sources: (0..n_sources as u32).collect(), targets, n_sources, n_targets })
+    };
+    let steps = [step(vec![0, 0, 1], 2), step(vec![0, 0], 1)];
+    let leaves = Tensor::from_floats([[[0.5], [1.0], [0.2]]], &Device::flex());
+    let levels = climb(leaves, &steps, |_, sums| activation::relu(sums * 2.0 - 1.0));
+    near(&to_vec(levels[1].clone()), &[2.0, 0.0]);
+    near(&to_vec(levels[2].clone()), &[3.0]);
+    let pooled = |pool: LevelPool| -> Vec<f32> {
+        levels.iter().flat_map(|nodes| to_vec(pool.of(nodes.clone()))).collect()
+    };
+    near(&pooled(LevelPool::Sum), &[1.7, 2.0, 3.0]);
+    near(&pooled(LevelPool::Average), &[1.7 / 3.0, 1.0, 3.0]);
+    near(&pooled(LevelPool::Max), &[1.0, 2.0, 3.0]);
+}
+
+fn network(device: &Device, dropout: f64, form: Form) -> TreeNetwork {
+    let taxonomy = crate::toy::Toy::new(crate::heads::Task::MultiLabel).taxonomy;
+    let config =
+        CodingTreeConfig { width: 2, dropout, output_dropout: 0.0, form, ..CodingTreeConfig::default() };
+    let context = HeadContext {
+        taxonomy: &taxonomy,
+        label_counts: &Default::default(),
+        hidden_size: 3,
+        n_layers: 1,
+        task: Default::default(),
+        label_smoothing: 0.0,
+        labels: None,
+        shortlist: None,
+        device,
+        seed: 1,
+    };
+    config.build(&context).unwrap()
+}
+
+#[test]
+fn leaves_are_mixed_over_the_axis_of_labels() {
+    let device = Device::flex();
+    let mut tree = network(&device, 0.5, Form::Full).tree;
+    let mixing = Linear::of(
+        Tensor::from_floats([[0.2, 0.1], [-0.1, 0.4]], &device),
+        Tensor::from_floats([0.05, -0.02], &device),
+        &device,
+    );
+    tree.mixing = Mixing::Full(mixing);
+    tree.shape.steps =
+        vec![Arc::new(Edges { sources: vec![0, 1], targets: vec![0, 0], n_sources: 2, n_targets: 1 })];
+    let q = Tensor::from_floats([[0.4, -0.3], [0.0, 0.0]], &device);
+    let leaves = |seed| to_vec(tree.leaves(q.clone(), Drops { seed, first: 0, rows: 2 }));
+    near(&leaves(None), &[0.17, -0.04, 0.10, -0.11, 0.05, 0.05, -0.02, -0.02]);
+    // With dropout each copy has its own; on average they are what they are without.
+    let mut mean = [0.0; 8];
+    for seed in 0..4000 {
+        mean.iter_mut().zip(leaves(Some(seed))).for_each(|(mean, x)| *mean += x / 4000.0);
+    }
+    let expected = leaves(None);
+    assert!(mean.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 0.02), "{mean:?} {expected:?}");
+}
+
+#[test]
+fn documents_some_at_a_time_have_the_values_and_slopes_of_all() {
+    let device = Device::flex().autodiff();
+    for form in [Form::Full, Form::Small] {
+        let tree = network(&device, 0.0, form).tree;
+        let x: Vec<f32> = (0..15).map(|n| (n as f32 * 0.7).sin()).collect();
+        let run = |at_once: Option<usize>| {
+            let x: Tensor<2> = Tensor::from_data(TensorData::new(x.clone(), [5, 3]), &device);
+            let x = x.require_grad();
+            let logits = match at_once {
+                Some(n) => {
+                    let work =
+                        Arc::new(|first, x, tree: &Tree, _: &[Tensor<2>]| tree.logits(x, Some(1), first));
+                    by_rows(x.clone(), &tree, Vec::new(), n, work)
+                }
+                None => tree.logits(x.clone(), Some(1), 0),
+            };
+            let slopes = x.grad(&logits.clone().powi_scalar(2).sum().backward()).unwrap();
+            (to_vec(logits), to_vec(slopes))
+        };
+        let (values, slopes) = run(None);
+        let (parts, slopes_of_parts) = run(Some(2));
+        assert!(values.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-5));
+        assert!(slopes.iter().zip(&slopes_of_parts).all(|(a, b)| (a - b).abs() < 1e-4));
+        // And the slopes are those of finite differences.
+        for n in [0, 4, 14] {
+            let loss = |step: f32| {
+                let mut x = x.clone();
+                x[n] += step;
+                let x = Tensor::from_data(TensorData::new(x, [5, 3]), &device);
+                f64::from(tree.logits(x, None, 0).powi_scalar(2).sum().into_scalar::<f32>())
+            };
+            let expected = (loss(1e-3) - loss(-1e-3)) / 2e-3;
+            let slope = f64::from(slopes[n]);
+            assert!((slope - expected).abs() < 1e-2 * expected.abs().max(1.0), "{n}: {slope} {expected}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Oracles of the graph layers.
+
+use burn::tensor::{Device, Tensor};
+use cladist_core::taxonomy::{Builder, Origin};
+use cladist_core::{LabelCounts, Taxonomy};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::gcn::GraphConvolution;
+use super::*;
+use crate::heads::HeadContext;
+use crate::parameters::{Tensors, replace, to_vec};
+
+/// A label over two others, with six and two documents.
+fn family() -> (Taxonomy, LabelCounts) {
+    let mut builder = Builder::new();
+    for child in ["b", "c"] {
+        builder.edge(Some("a"), child, &Origin::default());
+    }
+    (builder.build().unwrap(), LabelCounts { n_documents: 8, counts: vec![8, 6, 2] })
+}
+
+fn context<'a>(taxonomy: &'a Taxonomy, counts: &'a LabelCounts, device: &'a Device) -> HeadContext<'a> {
+    HeadContext {
+        taxonomy,
+        label_counts: counts,
+        hidden_size: 4,
+        n_layers: 1,
+        task: Default::default(),
+        label_smoothing: 0.0,
+        labels: None,
+        shortlist: None,
+        device,
+        seed: 1,
+    }
+}
+
+fn layer(device: &Device) -> GraphConvolution {
+    let (taxonomy, counts) = family();
+    let layer = GraphConvolution::new(
+        &context(&taxonomy, &counts, device),
+        2,
+        0.05,
+        &mut ChaCha8Rng::seed_from_u64(1),
+    );
+    let mut values: Tensors = crate::parameters::named(&layer);
+    assert_eq!(values["above"].1, [0.75, 0.25]);
+    assert_eq!(values["below"].1, [1.0, 1.0]);
+    values.insert("gates.weight".to_owned(), (vec![3, 2], vec![0.5, 0.0, 0.0, 1.0, 1.0, 1.0]));
+    replace(layer, values).unwrap()
+}
+
+const X: [[[f32; 2]; 3]; 1] = [[[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]];
+
+#[test]
+fn features_travel_through_gates() {
+    let device = Device::flex();
+    let drops = Drops { seed: None, first: 0, rows: 3 };
+    let got = to_vec(layer(&device).forward(Tensor::from_floats(X, &device), drops, 0));
+    let expected = [2.819_952, 1.905_148_3, 2.844_097_3, 0.0, 0.182_764_6, 1.096_587_9];
+    assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?}");
+}
+
+#[test]
+fn slopes_of_a_graph_layer_are_those_of_finite_differences() {
+    let device = Device::flex().autodiff();
+    let layer = layer(&device);
+    let drops = Drops { seed: None, first: 0, rows: 3 };
+    let loss = |x: [[[f32; 2]; 3]; 1]| {
+        let out = layer.forward(Tensor::from_floats(x, &device), drops, 0);
+        f64::from(out.powi_scalar(2).sum().into_scalar::<f32>())
+    };
+    let x = Tensor::<3>::from_floats(X, &device).require_grad();
+    let gradients = layer.forward(x.clone(), drops, 0).powi_scalar(2).sum().backward();
+    let slopes = to_vec(x.grad(&gradients).unwrap());
+    for (n, slope) in slopes.iter().enumerate() {
+        let mut moved = [X, X];
+        moved[0][0][n / 2][n % 2] += 1e-2;
+        moved[1][0][n / 2][n % 2] -= 1e-2;
+        let expected = (loss(moved[0]) - loss(moved[1])) / 2e-2;
+        assert!((f64::from(*slope) - expected).abs() < 2e-2, "{n}: {slope} {expected}");
+    }
+}
+
+#[test]
+fn a_label_alone_has_a_layer_too() {
+    let device = Device::flex();
+    let taxonomy = Taxonomy::flat(["a"]);
+    let counts = LabelCounts::default();
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let layer = GraphConvolution::new(&context(&taxonomy, &counts, &device), 2, 0.0, &mut random);
+    let x = Tensor::from_floats([[[1.0, -1.0]], [[2.0, 0.5]]], &device);
+    let out = layer.forward(x, Drops { seed: None, first: 0, rows: 1 }, 0);
+    assert_eq!(out.dims(), [2, 1, 2]);
+}
