@@ -130,6 +130,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         task: Task::MultiLabel,
         label_smoothing: 0.0,
         labels: None,
+        shortlist: None,
         device: &device,
         seed: 1,
     };

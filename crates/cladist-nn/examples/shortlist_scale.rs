@@ -90,6 +90,7 @@ fn measure(n_labels: usize, group_size: usize, encoder: &str) -> Result<Value, B
     let counts = LabelCounts::of(&gold, n_labels);
     let design = Design {
         head: AnyHeadConfig::Flat(FlatConfig::default()),
+        branches: Default::default(),
         task: Task::MultiLabel,
         tokens: TokensConfig { max_tokens: 64, ..TokensConfig::default() },
         label_smoothing: 0.0,
