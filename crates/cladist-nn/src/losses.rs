@@ -38,7 +38,7 @@ pub enum Loss {
 
 impl Loss {
     /// The terms, by name, whose sum is the loss. [`Loss::Coherent`] needs the hierarchy, so without one it is `bce`:
-    /// see [`coherent`].
+    /// see [`coherent()`].
     #[must_use]
     pub fn terms(
         self,

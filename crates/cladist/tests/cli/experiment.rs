@@ -228,3 +228,26 @@ fn an_ensemble_is_made_of_the_runs_of_its_members_seed_by_seed() {
         )
         .fails(78, &["unknown variant `nobody`"]);
 }
+
+#[test]
+fn branches_are_compared_and_their_violations_counted() {
+    let place = Place::with_corpus();
+    let outcome = place
+        .run(
+            "experiment himtl --corpus corpus --encoder scratch:tiny --max-tokens 24 --threads 1 --seeds 1 --epochs 1 \
+             --variants flat,gcn-projection,tree-masking --set hierarchy-gcn.node_size=8 --set coding-tree.width=8 --out exp",
+        )
+        .ok();
+    for word in ["gcn-projection", "tree-masking", "micro-hF1", "violated", "after", "seconds"] {
+        assert!(outcome.stdout.contains(word), "`{word}` is not in {}", outcome.stdout);
+    }
+    let config: toml::Table = place.read("exp/gcn-projection/as-given/seed-42/config.toml").parse().unwrap();
+    assert_eq!(config["branches"]["split"].as_str(), Some("projection"));
+    let results: Value = serde_json::from_str(&place.read("exp/experiment.json")).unwrap();
+    for row in results["variants"].as_array().unwrap() {
+        assert_eq!(row["values"]["coherence-violation-rate"]["mean"], 0.0, "{row:#}");
+        assert!(row["values"]["coherence-violation-rate-before"]["mean"].is_f64(), "{row:#}");
+    }
+    // A bundle with branches stands alone.
+    place.run("evaluate exp/tree-masking/as-given/seed-42/bundle --corpus corpus").ok();
+}
