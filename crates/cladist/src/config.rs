@@ -13,7 +13,7 @@ use cladist_core::metrics::MetricOptions;
 use cladist_core::mixed::MixedConfig;
 use cladist_core::text::normalise::Normalise;
 use cladist_core::text::tfidf::FeatureConfig;
-use cladist_nn::heads::branches::BranchesConfig;
+use cladist_nn::heads::branches::{BranchesConfig, Split};
 use cladist_nn::heads::{AnyHeadConfig, Task};
 use cladist_nn::model::Design;
 use cladist_nn::shortlist::ShortlistConfig;
@@ -94,6 +94,12 @@ pub struct NeuralRecipe {
 }
 
 impl NeuralRecipe {
+    /// Whether the trained model answers for labels that it has not met. Branches are made of the labels there were.
+    #[must_use]
+    pub fn knows_new_labels(&self) -> bool {
+        self.head.knows_new_labels() && self.branches.split == Split::None
+    }
+
     /// What decides the form of the network.
     #[must_use]
     pub fn design(&self) -> Design {

@@ -124,7 +124,7 @@ fn load(folder: &Path, device: &str, opening: Opening<'_>) -> anyhow::Result<Mod
         bail!(Error::from(BundleError::Content { path: folder.join("label_counts.json"), reason }));
     }
     if let Some(extend) = opening.extend {
-        let knows = matches!(&config.recipe, Recipe::Neural(recipe) if recipe.head.knows_new_labels());
+        let knows = matches!(&config.recipe, Recipe::Neural(recipe) if recipe.knows_new_labels());
         if !knows {
             bail!(ConfigError::Missing(format!(
                 "`{}` has an output for each label that it was trained with, and none for new ones\n\
