@@ -12,6 +12,7 @@ use crate::fused::Values;
 use crate::heads::enc_dec::EncDecConfig;
 use crate::heads::experts::ExpertsConfig;
 use crate::heads::flat::FlatConfig;
+use crate::heads::hmcn::HmcnConfig;
 use crate::heads::layer_guided::LayerGuidedConfig;
 use crate::heads::sgm::SgmConfig;
 use crate::heads::text_cnn::TextCnnConfig;
@@ -111,6 +112,7 @@ pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
 /// Settings of a head that fit this world: two layers, three levels, eight documents.
 pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
     match config {
+        AnyHeadConfig::Hmcn(config) => AnyHeadConfig::Hmcn(HmcnConfig { hidden: 24, ..config }),
         AnyHeadConfig::LayerGuided(config) => {
             AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
         }

@@ -20,7 +20,7 @@ use super::{
     probabilities, rows, setting,
 };
 use crate::blocks::{Linear, dropout};
-use crate::encoder::{LayerSet, place};
+use crate::encoder::{Encoded, LayerSet, place};
 use crate::error::{Error, Result};
 use crate::losses::Loss;
 
@@ -38,6 +38,35 @@ pub enum Pool {
     Pooled,
     /// The mean of all tokens of the last layer.
     Mean,
+}
+
+impl Pool {
+    /// Refuses `[CLS]` where words have no context.
+    pub(super) fn check(self, n_layers: usize, hint: &'static str) -> Result<()> {
+        if n_layers > 0 || self == Self::Mean {
+            return Ok(());
+        }
+        let problem = "`[CLS]` says nothing of a document where words have no context".to_owned();
+        Err(Error::Head { problem, hint })
+    }
+
+    /// The vectors `[documents, hidden]`.
+    pub(super) fn vector(self, documents: &Encoded, layer: usize) -> Tensor<2> {
+        match self {
+            Self::Pooled => documents.pooled().unwrap_or_else(|| documents.cls(layer)),
+            Self::Cls => documents.cls(layer),
+            Self::Mean => documents.mean(layer),
+        }
+    }
+
+    /// What is read of a layer.
+    pub(super) fn layers(self, layer: usize) -> LayerSet {
+        let layers: LayerSet = [layer].into_iter().collect();
+        match self {
+            Self::Mean => layers,
+            Self::Cls | Self::Pooled => layers.first_tokens(),
+        }
+    }
 }
 
 /// Settings of the flat head.
@@ -90,12 +119,7 @@ impl HeadConfig for FlatConfig {
         if !(0.0..1.0).contains(&dropout) {
             return Err(setting("flat.dropout", "at least 0 and below 1", dropout));
         }
-        if context.n_layers == 0 && pool != Pool::Mean {
-            return Err(Error::Head {
-                problem: "`[CLS]` says nothing of a document where words have no context".to_owned(),
-                hint: "use `flat.pool = \"mean\"` on word vectors",
-            });
-        }
+        pool.check(context.n_layers, "use `flat.pool = \"mean\"` on word vectors")?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let n_labels = context.taxonomy.n_labels();
         Ok(Flat {
@@ -113,12 +137,7 @@ impl HeadConfig for FlatConfig {
 
 impl Flat {
     fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
-        let documents = input.documents;
-        let vector = match self.pool {
-            Pool::Pooled => documents.pooled().unwrap_or_else(|| documents.cls(self.layer)),
-            Pool::Cls => documents.cls(self.layer),
-            Pool::Mean => documents.mean(self.layer),
-        };
+        let vector = self.pool.vector(input.documents, self.layer);
         self.output.forward(dropout(vector, self.dropout, seed.map(|seed| place(seed, DROPOUT))))
     }
 }
@@ -130,11 +149,7 @@ impl Head for Flat {
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
-        let layers: LayerSet = [self.layer].into_iter().collect();
-        match self.pool {
-            Pool::Mean => layers,
-            Pool::Cls | Pool::Pooled => layers.first_tokens(),
-        }
+        self.pool.layers(self.layer)
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {

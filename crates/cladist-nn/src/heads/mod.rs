@@ -5,10 +5,12 @@
 pub mod enc_dec;
 pub mod experts;
 pub mod flat;
+pub mod hmcn;
 pub mod label_attention;
 pub mod label_pooling;
 pub mod label_sequence;
 pub mod layer_guided;
+mod levels;
 mod mixture;
 pub mod sgm;
 pub mod text_cnn;
@@ -409,6 +411,8 @@ heads! {
     Experts { "experts", experts::ExpertsConfig => Experts };
     /// One output per label on the document vector.
     Flat { "flat", flat::FlatConfig => Flat };
+    /// A layer for each level of the taxonomy.
+    Hmcn { "hmcn", hmcn::HmcnConfig => Hmcn };
     /// Labels that weigh the words through a hidden layer.
     Laat { "laat", laat::LaatConfig => LabelPooling };
     /// Labels that look at tokens with what their descriptions say.
