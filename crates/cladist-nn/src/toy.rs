@@ -16,6 +16,7 @@ use crate::heads::hmcn::HmcnConfig;
 use crate::heads::layer_guided::LayerGuidedConfig;
 use crate::heads::sgm::SgmConfig;
 use crate::heads::text_cnn::TextCnnConfig;
+use crate::heads::xml_cnn::XmlCnnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, Network, NeuralModel};
 use crate::parameters::{self, Place, follow_place};
@@ -116,6 +117,14 @@ pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
         AnyHeadConfig::LayerGuided(config) => {
             AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
         }
+        AnyHeadConfig::XmlCnn(config) => AnyHeadConfig::XmlCnn(XmlCnnConfig {
+            maps: 16,
+            pieces: 4,
+            hidden: 24,
+            word_dropout: 0.05,
+            dropout: 0.1,
+            ..config
+        }),
         AnyHeadConfig::Experts(config) => {
             AnyHeadConfig::Experts(ExpertsConfig { hidden: vec![32], dropout: 0.1, ..config })
         }

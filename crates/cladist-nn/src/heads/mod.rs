@@ -14,6 +14,7 @@ mod levels;
 mod mixture;
 pub mod sgm;
 pub mod text_cnn;
+pub mod xml_cnn;
 
 use std::ops::RangeInclusive;
 
@@ -427,6 +428,8 @@ heads! {
     Sgm { "sgm", sgm::SgmConfig => LabelSequencer };
     /// Convolutions over words.
     TextCnn { "text-cnn", text_cnn::TextCnnConfig => TextCnn };
+    /// Convolutions over words with dynamic pooling.
+    XmlCnn { "xml-cnn", xml_cnn::XmlCnnConfig => XmlCnn };
 }
 
 /// The error for a setting of a head.
