@@ -9,6 +9,7 @@ use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
 use crate::fused::Values;
+use crate::heads::attention_xml::AttentionXmlConfig;
 use crate::heads::enc_dec::EncDecConfig;
 use crate::heads::experts::ExpertsConfig;
 use crate::heads::flat::FlatConfig;
@@ -117,6 +118,13 @@ pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
         AnyHeadConfig::LayerGuided(config) => {
             AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
         }
+        AnyHeadConfig::AttentionXml(config) => AnyHeadConfig::AttentionXml(AttentionXmlConfig {
+            units: 24,
+            hidden: vec![24],
+            word_dropout: 0.05,
+            dropout: 0.1,
+            ..config
+        }),
         AnyHeadConfig::XmlCnn(config) => AnyHeadConfig::XmlCnn(XmlCnnConfig {
             maps: 16,
             pieces: 4,

@@ -3,6 +3,7 @@
 //! A new head is a file beside this one and a line in the table at the end.
 
 pub mod aplc;
+pub mod attention_xml;
 pub mod enc_dec;
 pub mod experts;
 pub mod flat;
@@ -407,6 +408,8 @@ macro_rules! heads {
 heads! {
     /// Labels in clusters by frequency.
     Aplc { "aplc", aplc::AplcConfig => Aplc };
+    /// Labels that look at the states of a BiLSTM.
+    AttentionXml { "attention-xml", attention_xml::AttentionXmlConfig => AttentionXml };
     /// Labels that weigh the words after a convolution.
     Caml { "caml", caml::CamlConfig => LabelPooling };
     /// Labels one after the other, from a GRU on word vectors.

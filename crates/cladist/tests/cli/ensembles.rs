@@ -86,6 +86,7 @@ fn heads_on_word_vectors_are_trained_bundled_and_read_again() {
         ("sgm", "words:12", "sgm.hidden=16"),
         ("enc-dec", "words:12", "enc-dec.hidden=16"),
         ("xml-cnn", "words:12", "xml-cnn.pieces=3"),
+        ("attention-xml", "words:12", "attention-xml.units=8"),
         ("flat", "words:12", "flat.pool=mean"),
     ] {
         let train = format!(
