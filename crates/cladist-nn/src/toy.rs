@@ -13,6 +13,7 @@ use crate::heads::attention_xml::AttentionXmlConfig;
 use crate::heads::enc_dec::EncDecConfig;
 use crate::heads::experts::ExpertsConfig;
 use crate::heads::flat::FlatConfig;
+use crate::heads::hilap::HilapConfig;
 use crate::heads::hmcn::HmcnConfig;
 use crate::heads::layer_guided::LayerGuidedConfig;
 use crate::heads::sgm::SgmConfig;
@@ -114,6 +115,10 @@ pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
 /// Settings of a head that fit this world: two layers, three levels, eight documents.
 pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
     match config {
+        // Drawn walks make a loss that does not fall.
+        AnyHeadConfig::Hilap(config) => {
+            AnyHeadConfig::Hilap(HilapConfig { hidden: 48, width: 24, reinforce_after: Some(1000), ..config })
+        }
         AnyHeadConfig::Hmcn(config) => AnyHeadConfig::Hmcn(HmcnConfig { hidden: 24, ..config }),
         AnyHeadConfig::LayerGuided(config) => {
             AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })

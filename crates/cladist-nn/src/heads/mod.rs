@@ -7,6 +7,7 @@ pub mod attention_xml;
 pub mod enc_dec;
 pub mod experts;
 pub mod flat;
+pub mod hilap;
 pub mod hmcn;
 pub mod label_attention;
 pub mod label_pooling;
@@ -418,6 +419,8 @@ heads! {
     Experts { "experts", experts::ExpertsConfig => Experts };
     /// One output per label on the document vector.
     Flat { "flat", flat::FlatConfig => Flat };
+    /// Labels assigned by walks through the taxonomy.
+    Hilap { "hilap", hilap::HilapConfig => Hilap };
     /// A layer for each level of the taxonomy.
     Hmcn { "hmcn", hmcn::HmcnConfig => Hmcn };
     /// Labels that weigh the words through a hidden layer.
