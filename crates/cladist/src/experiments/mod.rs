@@ -3,6 +3,7 @@
 //! An experiment is a file beside this one and a line in [`ALL`]. It says what to run and which table to print; how
 //! runs are made, chosen, resumed and compared is the business of `cladist experiment`.
 
+mod experts;
 mod layer_guided;
 mod mixed;
 
@@ -98,7 +99,7 @@ pub struct Column {
 }
 
 /// Every experiment.
-pub static ALL: &[&Experiment] = &[&layer_guided::EXPERIMENT, &mixed::EXPERIMENT];
+pub static ALL: &[&Experiment] = &[&layer_guided::EXPERIMENT, &mixed::EXPERIMENT, &experts::EXPERIMENT];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> anyhow::Result<&'static Experiment> {
