@@ -73,7 +73,12 @@ pub fn bce_with_logits(logits: Tensor<2>, gold: &[Vec<u32>], smoothing: f64) -> 
 }
 
 /// y·(1 − ε) + ε/2 in every cell.
-fn targets([documents, labels]: [usize; 2], gold: &[Vec<u32>], smoothing: f64, device: &Device) -> Tensor<2> {
+pub(crate) fn targets(
+    [documents, labels]: [usize; 2],
+    gold: &[Vec<u32>],
+    smoothing: f64,
+    device: &Device,
+) -> Tensor<2> {
     let mut cells = vec![(smoothing / 2.0) as f32; documents * labels];
     for (document, gold) in gold.iter().enumerate() {
         for &label in gold {

@@ -10,10 +10,13 @@ use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
 use crate::descriptions::DescriptionVector::Mean;
 use crate::fused::Values;
+use crate::heads::attention_xml::AttentionXmlConfig;
 use crate::heads::branches::BranchesConfig;
 use crate::heads::enc_dec::EncDecConfig;
 use crate::heads::experts::ExpertsConfig;
 use crate::heads::flat::FlatConfig;
+use crate::heads::hilap::HilapConfig;
+use crate::heads::hmcn::HmcnConfig;
 use crate::heads::layer_guided::LayerGuidedConfig;
 use crate::heads::light_xml::LightXmlConfig;
 use crate::heads::sgm::SgmConfig;
@@ -21,6 +24,7 @@ use crate::heads::structure::gat::HierarchyGatConfig;
 use crate::heads::structure::gcn::HierarchyGcnConfig;
 use crate::heads::structure::hi_match::HiMatchConfig;
 use crate::heads::text_cnn::TextCnnConfig;
+use crate::heads::xml_cnn::XmlCnnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, Network, NeuralModel};
 use crate::parameters::{self, Place, follow_place};
@@ -125,10 +129,30 @@ pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
 /// Settings of a head that fit this world: two layers, three levels, eight documents.
 pub(crate) fn fitting(config: AnyHeadConfig) -> AnyHeadConfig {
     match config {
+        // Drawn walks make a loss that does not fall.
+        AnyHeadConfig::Hilap(config) => {
+            AnyHeadConfig::Hilap(HilapConfig { hidden: 48, width: 24, reinforce_after: Some(1000), ..config })
+        }
+        AnyHeadConfig::Hmcn(config) => AnyHeadConfig::Hmcn(HmcnConfig { hidden: 24, ..config }),
         AnyHeadConfig::LayerGuided(config) => {
             AnyHeadConfig::LayerGuided(LayerGuidedConfig { merge_levels: true, ..config })
         }
         AnyHeadConfig::LightXml(config) => AnyHeadConfig::LightXml(LightXmlConfig { dropout: 0.1, ..config }),
+        AnyHeadConfig::AttentionXml(config) => AnyHeadConfig::AttentionXml(AttentionXmlConfig {
+            units: 24,
+            hidden: vec![24],
+            word_dropout: 0.05,
+            dropout: 0.1,
+            ..config
+        }),
+        AnyHeadConfig::XmlCnn(config) => AnyHeadConfig::XmlCnn(XmlCnnConfig {
+            maps: 16,
+            pieces: 4,
+            hidden: 24,
+            word_dropout: 0.05,
+            dropout: 0.1,
+            ..config
+        }),
         AnyHeadConfig::Experts(config) => {
             AnyHeadConfig::Experts(ExpertsConfig { hidden: vec![32], dropout: 0.1, ..config })
         }

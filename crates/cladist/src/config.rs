@@ -345,17 +345,19 @@ impl RunConfig {
         let mut args = args.clone();
         args.set.retain(|argument| !heads::is_of_other(argument, head.name));
         let mut under = under.to_vec();
+        // Of training on an encoder, nothing concerns linear models, nor members that were trained already.
+        let key = |argument: &str| argument.split('=').next().unwrap_or(argument).trim().to_owned();
+        let trains = |key: &str| {
+            let section = key.split('.').next().unwrap_or(key);
+            ["train", "tokens", "shortlist", "task", "branches", "encoder"].contains(&section)
+        };
         match head.family {
-            Family::Linear(_) => args.neural = NeuralArgs::default(),
-            // Members were trained already.
-            Family::Mixed => {
-                let trains = |key: &str| {
-                    ["train", "tokens", "shortlist", "task", "branches", "encoder"]
-                        .contains(&key.split(['.', '=']).next().unwrap_or(key).trim())
-                };
+            Family::Linear(_) | Family::Mixed => {
+                let is_linear = matches!(head.family, Family::Linear(_));
+                let is_own = |key: &str| is_linear && ["train.epochs", "train.seed"].contains(&key);
                 args.neural = NeuralArgs::default();
                 file.retain(|key| !trains(key));
-                args.set.retain(|argument| !trains(argument));
+                args.set.retain(|argument| !trains(&key(argument)) || is_own(&key(argument)));
                 under.retain(|(key, _)| !trains(key));
             }
             Family::Neural(_) => {}

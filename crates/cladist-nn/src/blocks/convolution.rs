@@ -30,24 +30,38 @@ impl Convolution {
 
     /// `[tokens, width]` → `[tokens, filters]`
     pub(crate) fn forward(&self, states: Tensor<2>, packing: &Packing) -> Tensor<2> {
+        self.forward_by(1, states, packing).0
+    }
+
+    /// The same at the first token of each document and every `stride`th after it, and where these lie.
+    pub(crate) fn forward_by(
+        &self,
+        stride: usize,
+        states: Tensor<2>,
+        packing: &Packing,
+    ) -> (Tensor<2>, Packing) {
         let [tokens, width] = states.dims();
         let device = states.device();
         // Row `tokens` is the one of zeros.
         let states = Tensor::cat(vec![states, Tensor::zeros([1, width], &device)], 0);
         let reach = self.kernel / 2;
-        let mut rows = Vec::with_capacity(tokens * self.kernel);
+        let mut rows = Vec::with_capacity(tokens.div_ceil(stride) * self.kernel);
+        let mut offsets = vec![0];
         for sequence in 0..packing.n_sequences() {
             let span = packing.offsets[sequence]..packing.offsets[sequence + 1];
-            for token in span.clone() {
+            for token in span.clone().step_by(stride) {
                 let places = (token..token + self.kernel).map(|place| place.checked_sub(reach));
                 rows.extend(places.map(|place| match place {
                     Some(place) if span.contains(&place) => place as i64,
                     _ => tokens as i64,
                 }));
             }
+            offsets.push(rows.len() / self.kernel);
         }
-        let rows: Tensor<1, Int> = Tensor::from_data(TensorData::new(rows, [tokens * self.kernel]), &device);
-        self.linear.forward(states.select(0, rows).reshape([tokens, self.kernel * width]))
+        let n = rows.len() / self.kernel;
+        let rows: Tensor<1, Int> = Tensor::from_data(TensorData::new(rows, [n * self.kernel]), &device);
+        let seen = states.select(0, rows).reshape([n, self.kernel * width]);
+        (self.linear.forward(seen), Packing::new(&offsets))
     }
 }
 
@@ -84,5 +98,22 @@ mod tests {
                 assert!((got - expected).abs() < 1e-5, "{token} {filter}: {got} {expected}");
             }
         }
+    }
+
+    #[test]
+    fn a_stride_leaves_places_out() {
+        let device = Device::flex();
+        let convolution = Convolution::new(2, 3, 4, &mut ChaCha8Rng::seed_from_u64(1), &device);
+        let states: Tensor<2> = Tensor::from_floats(
+            [[1.0, 2.0], [-1.0, 0.5], [3.0, 0.0], [0.0, 7.0], [0.2, 0.1], [4.0, -1.0]],
+            &device,
+        );
+        let packing = Packing::new(&[0, 3, 4, 6]);
+        let all = to_vec(convolution.forward(states.clone(), &packing));
+        let (some, places) = convolution.forward_by(2, states, &packing);
+        assert_eq!(&places.offsets[..], [0, 2, 3, 4]);
+        let expected: Vec<f32> =
+            [0, 2, 3, 4].into_iter().flat_map(|token| all[token * 3..][..3].to_vec()).collect();
+        assert_eq!(to_vec(some), expected);
     }
 }

@@ -34,7 +34,7 @@ impl Pool {
 }
 
 /// Which vector of which layer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DocumentVector {
     pool: Pool,
     layer: usize,

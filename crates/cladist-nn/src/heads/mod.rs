@@ -2,23 +2,29 @@
 //!
 //! A new head is a file beside this one and a line in the table at the end.
 
+pub mod aplc;
+pub mod attention_xml;
 pub mod biforest;
 pub mod branches;
 mod document;
 pub mod enc_dec;
 pub mod experts;
 pub mod flat;
+pub mod hilap;
+pub mod hmcn;
 pub mod label_attention;
 pub mod label_pooling;
 pub mod label_sequence;
 mod labelwise;
 pub mod layer_guided;
+mod levels;
 pub mod light_xml;
 mod mixture;
 mod objective;
 pub mod sgm;
 pub mod structure;
 pub mod text_cnn;
+pub mod xml_cnn;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -431,6 +437,10 @@ macro_rules! heads {
 }
 
 heads! {
+    /// Labels in clusters by frequency.
+    Aplc { "aplc", aplc::AplcConfig => Aplc };
+    /// Labels that look at the states of a BiLSTM.
+    AttentionXml { "attention-xml", attention_xml::AttentionXmlConfig => AttentionXml };
     /// Labels that weigh n-grams.
     Biforest { "biforest", biforest::BiforestConfig => Biforest };
     /// Labels that weigh the words after a convolution.
@@ -449,6 +459,10 @@ heads! {
     HierarchyGat { "hierarchy-gat", gat::HierarchyGatConfig => Propagation };
     /// Features of labels that travel along the hierarchy through gates.
     HierarchyGcn { "hierarchy-gcn", gcn::HierarchyGcnConfig => Propagation };
+    /// Labels assigned by walks through the taxonomy.
+    Hilap { "hilap", hilap::HilapConfig => Hilap };
+    /// A layer for each level of the taxonomy.
+    Hmcn { "hmcn", hmcn::HmcnConfig => Hmcn };
     /// Labels that weigh the words through a hidden layer.
     Laat { "laat", laat::LaatConfig => LabelPooling };
     /// Labels that look at tokens with what their descriptions say.
@@ -465,6 +479,8 @@ heads! {
     Sgm { "sgm", sgm::SgmConfig => LabelSequencer };
     /// Convolutions over words.
     TextCnn { "text-cnn", text_cnn::TextCnnConfig => TextCnn };
+    /// Convolutions over words with dynamic pooling.
+    XmlCnn { "xml-cnn", xml_cnn::XmlCnnConfig => XmlCnn };
 }
 
 /// The error for a setting of a head.

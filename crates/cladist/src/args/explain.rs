@@ -54,7 +54,8 @@ pub struct ExplainArgs {
 pub enum ExplainMethod {
     /// By how much the probability falls without the word; works with any model
     LeaveOneOut,
-    /// How much the label looks at the word: label-attention, caml, laat, lwan, biforest, experts
+    /// How much the label looks at the word: label-attention, caml, laat, lwan, biforest, experts,
+    /// attention-xml
     Attention,
     /// Gradient of the label's logit times the word's embedding; heads on encoders
     GradientXInput,

@@ -3,6 +3,7 @@
 //! An experiment is a file beside this one and a line in [`ALL`]. It says what to run and which table to print; how
 //! runs are made, chosen, resumed and compared is the business of `cladist experiment`.
 
+mod experts;
 mod himtl;
 mod label_attention;
 mod layer_guided;
@@ -105,8 +106,13 @@ pub struct Column {
 }
 
 /// Every experiment.
-pub static ALL: &[&Experiment] =
-    &[&himtl::EXPERIMENT, &label_attention::EXPERIMENT, &layer_guided::EXPERIMENT, &mixed::EXPERIMENT];
+pub static ALL: &[&Experiment] = &[
+    &experts::EXPERIMENT,
+    &himtl::EXPERIMENT,
+    &label_attention::EXPERIMENT,
+    &layer_guided::EXPERIMENT,
+    &mixed::EXPERIMENT,
+];
 
 /// The experiment of this name.
 pub fn find(name: &str) -> anyhow::Result<&'static Experiment> {

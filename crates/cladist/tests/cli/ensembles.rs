@@ -85,6 +85,8 @@ fn heads_on_word_vectors_are_trained_bundled_and_read_again() {
         ("text-cnn", "words:glove.txt", "text-cnn.layout=kim"),
         ("sgm", "words:12", "sgm.hidden=16"),
         ("enc-dec", "words:12", "enc-dec.hidden=16"),
+        ("xml-cnn", "words:12", "xml-cnn.pieces=3"),
+        ("attention-xml", "words:12", "attention-xml.units=8"),
         ("flat", "words:12", "flat.pool=mean"),
     ] {
         let train = format!(

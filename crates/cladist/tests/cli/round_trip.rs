@@ -49,6 +49,12 @@ fn every_head_trains_evaluates_and_predicts() {
                 "--encoder words:32 --epochs 40 --set enc-dec.hidden=32 --set train.learning_rate=5e-3 --set train.output.learning_rate=5e-3"
             }
             ("neural", "text-cnn") => "--encoder words:32 --epochs 40 --set text-cnn.layout=kim",
+            ("neural", "xml-cnn") => {
+                "--encoder words:32 --epochs 40 --set xml-cnn.pieces=4 --set xml-cnn.hidden=64"
+            }
+            ("neural", "attention-xml") => {
+                "--encoder words:32 --epochs 40 --set attention-xml.units=32 --set attention-xml.hidden=[32] --set train.learning_rate=5e-3 --set train.labels.learning_rate=5e-3 --set train.output.learning_rate=5e-3"
+            }
             ("neural", "experts") => {
                 "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set experts.hidden=[32] --set experts.dropout=0.1"
             }

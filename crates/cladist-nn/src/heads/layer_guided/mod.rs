@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ties::{TieRule, Ties};
 
+use super::levels::LevelColumns;
 use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, rows, setting};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{Encoded, LayerSet, place};
@@ -113,9 +114,10 @@ pub struct Level {
 #[derive(Module, Debug)]
 pub struct LayerGuided {
     levels: Vec<Level>,
-    /// The level and the column there of each label, both from 0.
     #[module(skip)]
-    columns: Vec<(u32, u32)>,
+    columns: LevelColumns,
+    #[module(skip)]
+    n_labels: usize,
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
@@ -162,12 +164,7 @@ impl HeadConfig for LayerGuidedConfig {
         let counts: Vec<usize> = labels.iter().map(Vec::len).collect();
         let table = ties.resolve(context.n_layers, &counts)?;
         let weights = weights.resolve(&counts)?;
-        let mut columns = vec![(0, 0); taxonomy.n_labels()];
-        for (level, labels) in labels.iter().enumerate() {
-            for (column, label) in labels.iter().enumerate() {
-                columns[label.index()] = (level as u32, column as u32);
-            }
-        }
+        let columns = LevelColumns::new(&labels, taxonomy.n_labels());
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let levels = (table.into_iter().zip(labels).zip(spans).zip(weights))
             .map(|(((layers, labels), levels), weight)| {
@@ -176,7 +173,13 @@ impl HeadConfig for LayerGuidedConfig {
                 Level { output, layers, labels, levels, weight }
             })
             .collect();
-        Ok(LayerGuided { levels, columns, dropout: *dropout, label_smoothing: context.label_smoothing })
+        Ok(LayerGuided {
+            levels,
+            columns,
+            n_labels: taxonomy.n_labels(),
+            dropout: *dropout,
+            label_smoothing: context.label_smoothing,
+        })
     }
 }
 
@@ -194,23 +197,9 @@ impl Level {
     }
 }
 
-impl LayerGuided {
-    /// The columns of gold labels, level by level.
-    fn columns(&self, gold: &[LabelSet]) -> Vec<Vec<Vec<u32>>> {
-        let mut columns = vec![vec![Vec::new(); gold.len()]; self.levels.len()];
-        for (document, labels) in gold.iter().enumerate() {
-            for label in labels {
-                let (level, column) = self.columns[label.index()];
-                columns[level as usize][document].push(column);
-            }
-        }
-        columns
-    }
-}
-
 impl Head for LayerGuided {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        let columns = self.columns(gold);
+        let columns = self.columns.of(gold);
         let levels = self.levels.iter().zip(&columns);
         levels.fold(Objective::default(), |objective, (level, gold)| {
             let logits = level.logits(input.documents, self.dropout, moment.seed);
@@ -247,7 +236,7 @@ impl Head for LayerGuided {
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
         // Every layer has columns of its own, so that levels with other layers look at other things.
-        let mut vectors = vec![SparseRow::new(); self.columns.len()];
+        let mut vectors = vec![SparseRow::new(); self.n_labels];
         for level in &self.levels {
             for (label, row) in level.labels.iter().zip(level.output.outputs()) {
                 let width = row.len() / level.layers.len().max(1);

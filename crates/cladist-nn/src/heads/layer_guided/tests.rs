@@ -113,7 +113,7 @@ fn a_level_teaches_only_its_layers_and_those_below() {
         Mode::Training { seed: 1 },
     );
     let crate::heads::AnyHead::LayerGuided(head) = &model.network.head else { panic!("another head") };
-    let gold = head.columns(&toy.gold);
+    let gold = head.columns.of(&toy.gold);
     let loss = bce_with_logits(head.levels[0].logits(&encoded, 0.0, None), &gold[0], 0.0);
     let mut sum = GradientSum::default();
     sum.add(&model.network, loss.backward());
