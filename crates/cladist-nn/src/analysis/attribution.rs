@@ -215,7 +215,7 @@ mod tests {
             let mut model = toy.model(design(config, Task::MultiLabel), 1);
             model.network = model.network.valid();
             let label = toy.taxonomy.get("fund").unwrap();
-            let emits = ["label-sequence", "sgm", "enc-dec"].contains(name);
+            let emits = ["label-sequence", "sgm", "enc-dec", "hilap"].contains(name);
             for how in [Gradients::AtDocument, Gradients::Integrated(4)] {
                 match model.attribute(document(), &[label, label], how) {
                     Ok(parts) => {
