@@ -31,7 +31,7 @@ fn documents(n_labels: u32) -> (SparseMatrix, Vec<Vec<u32>>) {
         let mut terms: Vec<u32> = (0..TERMS)
             .map(|n| {
                 let own = topic.wrapping_mul(2_654_435_761).wrapping_add(random.random_range(0..40) * 40_503);
-                if n % 2 == 0 { own % COLUMNS } else { random.random_range(0..COLUMNS) }
+                if n.is_multiple_of(2) { own % COLUMNS } else { random.random_range(0..COLUMNS) }
             })
             .collect();
         terms.sort_unstable();

@@ -49,7 +49,7 @@ impl Edges {
     }
 }
 
-/// out[document][target] = Σ over edges of weight·x[document][source]; nodes without edges get 0.
+/// `out[document][target] = Σ over edges of weight·x[document][source]`; nodes without edges get 0.
 ///
 /// `x` is `[documents][n_sources][width]` and `out` is `[documents][n_targets][width]`.
 ///
@@ -90,7 +90,7 @@ fn sum(
     });
 }
 
-/// The gradient of the weights in [`sum_along`]: for each edge Σ over documents of x[source]·slope[target].
+/// The gradient of the weights in [`sum_along`]: for each edge Σ over documents of `x[source]·slope[target]`.
 pub fn weight_gradient(edges: &Edges, x: &[f32], slope: &[f32], width: usize) -> Vec<f32> {
     let (from, to) = (edges.n_sources * width, edges.n_targets * width);
     if from == 0 || to == 0 {

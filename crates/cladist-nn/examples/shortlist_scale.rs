@@ -50,7 +50,7 @@ fn documents(taxonomy: &Taxonomy) -> (Vec<Document>, Vec<LabelSet>) {
         let first = number / topics * LABELS % TOPIC;
         let gold = (0..LABELS).map(|n| labels[(topic * TOPIC + first + n) % labels.len()]).collect();
         let word = |n: usize| {
-            let seed = if n % 3 == 0 { number * 31 + n } else { topic * 17 + n };
+            let seed = if n.is_multiple_of(3) { number * 31 + n } else { topic * 17 + n };
             format!("w{}", seed.wrapping_mul(2_654_435_761) % 20_011)
         };
         let text: Vec<String> = (0..40).map(word).collect();

@@ -289,6 +289,12 @@ impl NeuralModel {
         self.table.as_ref().map(Rows::new)
     }
 
+    /// Groups of labels, if there is a shortlist.
+    #[must_use]
+    pub fn n_groups(&self) -> Option<usize> {
+        self.shortlist.as_ref().map(|shortlist| shortlist.partition.n_groups())
+    }
+
     /// The number of parameters, rows of labels included.
     #[must_use]
     pub fn n_parameters(&self) -> usize {

@@ -100,11 +100,14 @@ pub fn settings_of(path: &Path) -> anyhow::Result<RunConfig> {
     Settings::read(&bundle_of(path).join("config.toml"))?.resolve()
 }
 
+/// From the taxonomy of a bundle to one with more labels.
+type Extend<'a> = dyn FnMut(&Taxonomy) -> anyhow::Result<Taxonomy> + 'a;
+
 /// How a bundle is opened: settings that are changed, and a taxonomy with more labels than its own.
 #[derive(Default)]
 struct Opening<'a> {
     changes: &'a [String],
-    extend: Option<&'a mut dyn FnMut(&Taxonomy) -> anyhow::Result<Taxonomy>>,
+    extend: Option<&'a mut Extend<'a>>,
 }
 
 fn load(folder: &Path, device: &str, opening: Opening<'_>) -> anyhow::Result<Model> {

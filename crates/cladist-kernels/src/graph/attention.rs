@@ -10,7 +10,7 @@ fn sizes(edges: &Edges, width: usize, n_heads: usize) -> [usize; 4] {
 }
 
 /// For each attention head, weights = softmax of scores over the edges that end at a node, and
-/// out[document][target] = Σ of weight·x[document][source]. Scores become the weights.
+/// `out[document][target] = Σ of weight·x[document][source]`. Scores become the weights.
 ///
 /// `x` is `[documents][n_sources][width]`, `scores` `[documents][edges][n_heads]`, `out` `[documents][n_targets][width]`; a
 /// head has `width / n_heads` columns.

@@ -270,9 +270,8 @@ impl Listed {
     }
 
     fn logits(&self, fine: Tensor<2>, picked: &[u32], rows: &Rows<'_>) -> Tensor<2> {
-        let taken = rows.take(picked, &fine.device());
-        let at = self.width - 1;
-        linear(fine, taken.clone().narrow(1, 0, at), taken.narrow(1, at, 1).squeeze_dim(1))
+        let (weights, biases) = rows.take(picked, &fine.device());
+        linear(fine, weights, biases)
     }
 
     /// One document after the other, without tensors: rows of a group lie together, and a document scores the same in

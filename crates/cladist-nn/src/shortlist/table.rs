@@ -90,13 +90,15 @@ impl Table {
         &self.values()[rows.start * self.width..rows.end * self.width]
     }
 
-    fn gather(&self, numbers: &[u32]) -> Vec<f32> {
-        let (all, width) = (self.values(), self.width);
-        let mut values = vec![0.0; numbers.len() * width];
-        values.par_chunks_exact_mut(width).zip(numbers).with_min_len(64).for_each(|(row, &number)| {
-            row.copy_from_slice(&all[number as usize * width..][..width]);
+    /// Weights and biases of some rows.
+    fn gather(&self, numbers: &[u32]) -> (Vec<f32>, Vec<f32>) {
+        let (all, width, n) = (self.values(), self.width, self.width - 1);
+        let mut weights = vec![0.0; numbers.len() * n];
+        let from = |number: u32| &all[number as usize * width..][..width];
+        weights.par_chunks_exact_mut(n.max(1)).zip(numbers).with_min_len(64).for_each(|(row, &number)| {
+            row.copy_from_slice(&from(number)[..n]);
         });
-        values
+        (weights, numbers.iter().map(|&number| from(number)[n]).collect())
     }
 
     /// Writes a file.
@@ -107,10 +109,7 @@ impl Table {
 
     /// Opens what [`Table::write`] wrote. Nothing is read but the header, where files can stand in memory.
     pub(crate) fn open(path: &Path, n_rows: usize, width: usize) -> Result<Self> {
-        let mapped = match Mapped::open(path) {
-            Ok(mapped) => mapped,
-            Err(_) => return Self::read(path, n_rows, width),
-        };
+        let Ok(mapped) = Mapped::open(path) else { return Self::read(path, n_rows, width) };
         let bytes = mapped.bytes();
         let file = SafeTensors::deserialize(bytes).map_err(|error| unfit(path, error.to_string()))?;
         let rows = file.tensor(ROWS).map_err(|error| unfit(path, error.to_string()))?;
@@ -145,8 +144,11 @@ impl Table {
 pub struct Rows<'a> {
     table: &'a Table,
     /// What was taken to learn from, if anything is learnt.
-    taken: Option<Mutex<Vec<(Vec<u32>, Tensor<2>)>>>,
+    taken: Option<Mutex<Vec<Taken>>>,
 }
+
+/// Numbers, weights and biases of rows.
+type Taken = (Vec<u32>, Tensor<2>, Tensor<1>);
 
 /// Gradients of rows: their numbers, ascending, and values.
 pub(crate) type RowGradients = (Vec<u32>, Vec<f32>);
@@ -170,22 +172,38 @@ impl<'a> Rows<'a> {
         self.table
     }
 
-    /// Some rows, ascending, as a tensor of their own `[rows, width]`, through which they learn if they do.
+    /// Weights `[rows, width − 1]` and biases `[rows]` of some rows, ascending, as tensors of their own, through which they
+    /// learn if they do.
     #[must_use]
-    pub fn take(&self, numbers: &[u32], device: &Device) -> Tensor<2> {
-        let shape = [numbers.len(), self.table.width];
-        let rows = Tensor::from_data(TensorData::new(self.table.gather(numbers), shape), device);
-        let Some(taken) = &self.taken else { return rows };
-        let rows = rows.require_grad();
-        taken.lock().unwrap_or_else(PoisonError::into_inner).push((numbers.to_vec(), rows.clone()));
-        rows
+    pub fn take(&self, numbers: &[u32], device: &Device) -> (Tensor<2>, Tensor<1>) {
+        let (weights, biases) = self.table.gather(numbers);
+        let shape = [numbers.len(), self.table.width - 1];
+        let weights = Tensor::from_data(TensorData::new(weights, shape), device);
+        let biases = Tensor::from_data(TensorData::new(biases, [numbers.len()]), device);
+        let Some(taken) = &self.taken else { return (weights, biases) };
+        let (weights, biases) = (weights.require_grad(), biases.require_grad());
+        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.push((numbers.to_vec(), weights.clone(), biases.clone()));
+        (weights, biases)
     }
 
     /// The gradients of all rows taken.
     pub(crate) fn gradients(self, gradients: &mut Gradients) -> Vec<RowGradients> {
+        let width = self.table.width;
         let taken = self.taken.map(|taken| taken.into_inner().unwrap_or_else(PoisonError::into_inner));
         (taken.into_iter().flatten())
-            .filter_map(|(numbers, rows)| Some((numbers, to_vec(rows.grad_remove(gradients)?))))
+            .filter_map(|(numbers, weights, biases)| {
+                let weights = to_vec(weights.grad_remove(gradients)?);
+                let biases = to_vec(biases.grad_remove(gradients)?);
+                let mut values = vec![0.0; numbers.len() * width];
+                for ((row, weights), bias) in
+                    values.chunks_exact_mut(width).zip(weights.chunks_exact((width - 1).max(1))).zip(biases)
+                {
+                    row[..width - 1].copy_from_slice(weights);
+                    row[width - 1] = bias;
+                }
+                Some((numbers, values))
+            })
             .collect()
     }
 }

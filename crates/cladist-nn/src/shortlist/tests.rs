@@ -291,8 +291,8 @@ proptest! {
             let of = |(numbers, values): &RowGradients, column: usize| {
                 numbers.binary_search(number).map_or(0.0, |at| values[at * 3 + column])
             };
-            for column in 0..3 {
-                prop_assert_eq!(row[column], of(&a, column) + of(&b, column));
+            for (column, value) in row.iter().enumerate() {
+                prop_assert_eq!(*value, of(&a, column) + of(&b, column));
             }
         }
         prop_assert!(a.0.iter().chain(&b.0).all(|number| numbers.contains(number)));

@@ -67,8 +67,9 @@ pub(super) fn run(
             session.output.note(format!("of the encoder's weights, `{first}`{rest} {what}"));
         }
     }
+    let groups = model.n_groups().map_or_else(String::new, |groups| format!(" in {groups} groups"));
     session.output.note(format!(
-        "training {} on {}: {} parameters, {} documents, {} labels",
+        "training {} on {}: {} parameters, {} documents, {} labels{groups}",
         config.head(),
         recipe.encoder,
         model.n_parameters(),
