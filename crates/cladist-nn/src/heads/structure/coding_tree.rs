@@ -11,7 +11,7 @@
 //! takes statistics of the batch: a document's scores then do not depend on its neighbours, and one document is
 //! enough to learn from. Nothing else is offered.
 //!
-//! Without dropout all copies are the same, so X_k = (Σ over m of W_d[k, m])·q + b_d[k], and it is computed that way. The
+//! Without dropout all copies are the same, so `X_k = (Σ over m of W_d[k, m])·q + b_d[k]`, and it is computed that way. The
 //! small form has nothing but that sum as a parameter of each label.
 
 use std::ops::RangeInclusive;
