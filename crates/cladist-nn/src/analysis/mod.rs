@@ -1,5 +1,6 @@
 //! Looking inside trained models.
 
+pub mod attention;
 pub mod attribution;
 pub mod divergence;
 pub mod layers;
