@@ -7,6 +7,7 @@ use std::path::Path;
 use cladist_core::bundle::Writer;
 use cladist_core::taxonomy::CodingRule;
 use cladist_core::{Classifier, Document, Request, Scores};
+use rayon::prelude::*;
 
 use super::branches::{BranchesConfig, Split};
 use super::experts::{ExpertLoss, ExpertsConfig};
@@ -149,7 +150,8 @@ fn score(model: &NeuralModel, documents: &[Document]) -> Scores {
 
 #[test]
 fn it_learns_eight_documents_by_heart() {
-    for (name, design) in designs() {
+    // One after the other they would take minutes.
+    designs().into_par_iter().for_each(|(name, design)| {
         let toy = Toy::new(design.task);
         let config = TrainConfig {
             epochs: 100,
@@ -174,7 +176,7 @@ fn it_learns_eight_documents_by_heart() {
             let top: LabelSet = scores.row(n)[..gold.len()].iter().map(|(label, _)| *label).collect();
             assert_eq!(top, *gold, "{name}, document {n}: {:?}", scores.row(n));
         }
-    }
+    });
 }
 
 #[test]
