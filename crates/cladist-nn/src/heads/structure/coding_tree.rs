@@ -103,7 +103,7 @@ pub struct CodingTreeConfig {
     pub output_dropout: f64,
     /// What it costs that outputs of adjacent labels differ.
     pub recursive_regularisation: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric` or
+    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
     /// `coherent`.
     pub loss: Loss,
 }
