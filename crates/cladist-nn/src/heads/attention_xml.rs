@@ -119,7 +119,7 @@ impl AttentionXml {
 
 impl Head for AttentionXml {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

@@ -240,7 +240,7 @@ fn by_document(spans: &[(usize, usize)], packing: &Packing) -> Grams {
 
 impl Head for Biforest {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

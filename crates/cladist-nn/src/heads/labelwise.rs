@@ -6,7 +6,7 @@ use burn::tensor::{Int, Tensor, TensorData, activation};
 use cladist_core::{LabelId, LabelSet};
 use cladist_kernels::graph::Edges;
 
-use super::{HeadContext, Objective, Task, columns, rows};
+use super::{HeadContext, Moment, Objective, Task, columns, rows};
 use crate::fused::differences;
 use crate::losses::{Loss, coherent, cross_entropy};
 
@@ -50,8 +50,14 @@ impl Labelwise {
     }
 
     /// The objective of logits `[documents, labels]`, of which only some may count.
-    pub(crate) fn objective(&self, logits: Tensor<2>, gold: &[LabelSet], only: Option<&[u32]>) -> Objective {
-        self.objective_of(logits, gold, None, only)
+    pub(crate) fn objective(
+        &self,
+        logits: Tensor<2>,
+        gold: &[LabelSet],
+        only: Option<&[u32]>,
+        moment: &Moment,
+    ) -> Objective {
+        self.objective_of(logits, gold, None, only, moment)
     }
 
     /// The same where the columns are those of `given` labels, ascending, among which all gold labels are.
@@ -61,6 +67,7 @@ impl Labelwise {
         gold: &[LabelSet],
         given: Option<&[u32]>,
         only: Option<&[u32]>,
+        moment: &Moment,
     ) -> Objective {
         let gold = columns(gold);
         if self.task == Task::MultiLabel && self.loss == Loss::Coherent {
@@ -80,19 +87,25 @@ impl Labelwise {
                 (logits, gold)
             }
         };
-        self.loss(logits, &gold)
+        self.loss(logits, &gold, moment)
     }
 
     /// The objective of logits of any labels, with the columns of gold labels among them.
-    pub(crate) fn loss(&self, logits: Tensor<2>, gold: &[Vec<u32>]) -> Objective {
+    pub(crate) fn loss(&self, logits: Tensor<2>, gold: &[Vec<u32>], moment: &Moment) -> Objective {
         match self.task {
-            Task::MultiLabel => (self.loss.terms(logits, gold, self.label_smoothing).into_iter())
+            Task::MultiLabel => (self.loss_at(moment).terms(logits, gold, self.label_smoothing).into_iter())
                 .fold(Objective::default(), |objective, (name, value)| objective.with(name, 1.0, value)),
             Task::MultiClass => {
                 let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
                 Objective::of("cross-entropy", cross_entropy(logits, &gold, self.label_smoothing))
             }
         }
+    }
+
+    /// The F-measure has next to no gradient as long as no label is likely, so it learns as `bce` in the first epoch.
+    fn loss_at(&self, moment: &Moment) -> Loss {
+        let first = moment.seed.is_some() && moment.epoch < 1.0;
+        if self.loss == Loss::FMeasure && first { Loss::Bce } else { self.loss }
     }
 
     /// Adds recursive regularisation, ½ Σ over edges of |w_parent − w_child|², of rows `[labels, width]`; if only some
@@ -166,6 +179,29 @@ mod tests {
 
     use super::*;
 
+    const MEASURED: Moment = Moment { epoch: 0.0, seed: None };
+
+    #[test]
+    fn the_f_measure_begins_with_bce() {
+        let labels = cladist_core::Taxonomy::flat(["a", "b"]);
+        let labelwise = Labelwise {
+            labels: labels.labels().collect(),
+            edges: Arc::default(),
+            task: Task::MultiLabel,
+            loss: Loss::FMeasure,
+            label_smoothing: 0.0,
+            recursive: 0.0,
+        };
+        let name = |epoch, seed| {
+            let z: Tensor<2> = Tensor::from_floats([[0.3, -0.2]], &Device::flex().autodiff());
+            labelwise.loss(z, &[vec![0]], &Moment { epoch, seed }).values()[0].0.clone()
+        };
+        assert_eq!(name(0.9, Some(1)), "bce");
+        assert_eq!(name(1.0, Some(1)), "f-measure");
+        // What dev is judged by is the same from the first epoch on.
+        assert_eq!(name(0.9, None), "f-measure");
+    }
+
     #[test]
     fn labels_that_do_not_count_add_nothing() {
         // Multiplying masked logits by 0 would add ln 2 for each and give .6346971.
@@ -181,17 +217,20 @@ mod tests {
         let z: Tensor<2> = Tensor::from_floats([[0.3, -0.2, 1.5, 2.0]], &Device::flex().autodiff());
         let gold: LabelSet = ["a", "c"].iter().map(|id| labels.get(id).unwrap()).collect();
         let value = |only: Option<&[u32]>| {
-            labelwise.objective(z.clone(), std::slice::from_ref(&gold), only).values()[0].1
+            labelwise.objective(z.clone(), std::slice::from_ref(&gold), only, &MEASURED).values()[0].1
         };
         assert!((value(Some(&[0, 1])) - 0.576_247_1).abs() < 1e-6);
         assert!((value(Some(&[0])) - 0.554_355_2).abs() < 1e-6);
         assert!((value(Some(&[1])) - 0.598_138_9).abs() < 1e-6);
         // By label, not by branch.
-        let by_label = labelwise.objective(z.clone(), std::slice::from_ref(&gold), Some(&[0, 1])).scaled(0.5);
+        let by_label =
+            labelwise.objective(z.clone(), std::slice::from_ref(&gold), Some(&[0, 1]), &MEASURED).scaled(0.5);
         assert!((by_label.values()[0].1 - 0.288_123_5).abs() < 1e-6);
         let part = |given: &[u32], only: &[u32]| {
             let z = select_columns(z.clone(), given);
-            labelwise.objective_of(z, std::slice::from_ref(&gold), Some(given), Some(only)).values()
+            labelwise
+                .objective_of(z, std::slice::from_ref(&gold), Some(given), Some(only), &MEASURED)
+                .values()
         };
         assert!((part(&[0, 1, 2], &[0, 1, 3])[0].1 - 0.576_247_1).abs() < 1e-6);
         assert!(part(&[2], &[0]).is_empty());

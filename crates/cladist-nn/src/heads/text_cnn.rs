@@ -185,7 +185,7 @@ fn highest(x: Tensor<3>) -> Tensor<2> {
 
 impl Head for TextCnn {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

@@ -168,7 +168,7 @@ fn highest(x: Tensor<2>, packing: &Packing, pieces: usize) -> Tensor<2> {
 
 impl Head for XmlCnn {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

@@ -103,7 +103,7 @@ impl Outputs {
         labelwise: &Labelwise,
     ) -> Objective {
         match self {
-            Self::All(all) => labelwise.objective(all.forward(vectors.fine), gold, input.only),
+            Self::All(all) => labelwise.objective(all.forward(vectors.fine), gold, input.only, moment),
             Self::Listed(listed) => {
                 let gold = listed.rows_of(&columns(gold));
                 let groups = listed.matcher.as_ref().map(|matcher| matcher.forward(vectors.coarse));
@@ -112,7 +112,7 @@ impl Outputs {
                 let places: Vec<Vec<u32>> =
                     gold.iter().map(|rows| rows.iter().filter_map(place).collect()).collect();
                 let logits = listed.logits(vectors.fine, &picked, rows_of(input));
-                let objective = labelwise.loss(logits, &places);
+                let objective = labelwise.loss(logits, &places, moment);
                 match groups {
                     Some(groups) => {
                         let matched =

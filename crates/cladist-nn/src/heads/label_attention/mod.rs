@@ -203,7 +203,7 @@ impl Head for LabelAttention {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let labels = input.labels.and_then(|states| states.labels.as_deref());
         let logits = self.compute(input, moment.seed);
-        self.labelwise.objective_of(logits, gold, labels, input.only)
+        self.labelwise.objective_of(logits, gold, labels, input.only, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

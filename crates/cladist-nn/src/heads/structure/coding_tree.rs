@@ -362,7 +362,7 @@ impl TreeNetwork {
 impl Head for TreeNetwork {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let logits = self.compute(input, moment.seed);
-        let objective = self.labelwise.objective(logits, gold, input.only);
+        let objective = self.labelwise.objective(logits, gold, input.only, moment);
         self.labelwise.regularise(objective, self.tree.outputs.iter().map(Linear::weight), input.only)
     }
 

@@ -243,11 +243,17 @@ impl Propagation {
         let features = self.structure.features(vectors, moment.seed, 0);
         let logits = self.structure.logits(features.clone(), moment.seed, 0);
         let summary = if self.structure.shape.full { features } else { features.mean_dim(1) };
-        (self.learn(logits, input, gold), summary.reshape([documents, self.summary_width()]))
+        (self.learn(logits, input, gold, moment), summary.reshape([documents, self.summary_width()]))
     }
 
-    fn learn(&self, logits: Tensor<2>, input: &HeadInput<'_>, gold: &[LabelSet]) -> Objective {
-        let objective = self.labelwise.objective(logits, gold, input.only);
+    fn learn(
+        &self,
+        logits: Tensor<2>,
+        input: &HeadInput<'_>,
+        gold: &[LabelSet],
+        moment: &Moment,
+    ) -> Objective {
+        let objective = self.labelwise.objective(logits, gold, input.only, moment);
         self.labelwise.regularise(objective, [self.structure.output.weight()], input.only)
     }
 
@@ -291,7 +297,7 @@ impl Propagation {
 
 impl Head for Propagation {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.learn(self.compute(input, moment.seed), input, gold)
+        self.learn(self.compute(input, moment.seed), input, gold, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
