@@ -3,6 +3,7 @@
 //! For each sequence and head, O = softmax(Q·Kᵀ/√d)·V. Forward keeps the logarithm of each row's normaliser;
 //! backward computes the probabilities again from it.
 
+pub mod look;
 mod sequences;
 
 use std::cell::RefCell;

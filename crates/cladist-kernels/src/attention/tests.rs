@@ -3,7 +3,7 @@ use super::*;
 const HEADS: Heads = Heads { hidden: 24, n_heads: 3 };
 const OFFSETS: [usize; 4] = [0, 5, 5, 75];
 
-fn values(n: usize, seed: u64) -> Vec<f32> {
+pub(super) fn values(n: usize, seed: u64) -> Vec<f32> {
     let mut x = seed;
     (0..n)
         .map(|_| {

@@ -7,6 +7,7 @@ mod bce;
 mod embedding;
 mod graph;
 mod layer;
+mod look;
 mod recurrent;
 mod rows;
 
@@ -26,6 +27,7 @@ pub(crate) use bce::bce;
 pub(crate) use embedding::{EmbeddingParameters, embed};
 pub(crate) use graph::{attend_along, differences, sum_along};
 pub(crate) use layer::{LayerParameters, encoder_layer};
+pub(crate) use look::look;
 pub(crate) use recurrent::recurrent;
 pub(crate) use rows::by_rows;
 

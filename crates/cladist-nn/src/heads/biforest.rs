@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::label_attention::{labels_at_once, select};
-use super::label_pooling::pool;
+use super::label_pooling::{pool, shares};
 use super::{
     DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting,
 };
@@ -202,18 +202,12 @@ impl Biforest {
 
     fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
         let (values, Grams { packing, .. }) = self.nodes(input, seed);
-        let values = padded(values, &packing);
         let at_once = labels_at_once(packing.n_sequences() * self.config.width.max(packing.longest()));
         let work = Arc::new(move |_, rows, _: &Vec<Linear>, values: &[Tensor<2>]| {
-            pool(rows, values[0].clone(), values[0].clone(), &packing).1
+            pool(rows, values[0].clone(), values[0].clone(), &packing)
         });
         by_rows(self.label_rows(), &Vec::new(), vec![values], at_once, work).transpose()
     }
-}
-
-fn padded(values: Tensor<2>, packing: &Packing) -> Tensor<2> {
-    let rows = packing.padded_rows(&values.device());
-    values.select(0, rows)
 }
 
 fn numbers(rows: &[usize], device: &burn::tensor::Device) -> Tensor<1, Int> {
@@ -263,8 +257,8 @@ impl Head for Biforest {
     fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
         let of_labels: Vec<u32> = labels.iter().map(|label| label.index() as u32).collect();
         let (values, Grams { packing: nodes, spans, .. }) = self.nodes(input, None);
-        let (device, values) = (values.device(), padded(values, &nodes));
-        let (weights, _) = pool(select(self.label_rows(), Some(&of_labels)), values.clone(), values, &nodes);
+        let device = values.device();
+        let weights = shares(select(self.label_rows(), Some(&of_labels)), values, &nodes);
         let weights = crate::parameters::to_vec(weights);
         let tokens = input.documents.packing();
         let longest = tokens.longest();

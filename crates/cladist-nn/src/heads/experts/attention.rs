@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::blocks::{Linear, Matrix, Perceptron};
 use crate::encoder::Packing;
 use crate::fused::by_rows;
-use crate::heads::label_attention::{attend, labels_at_once};
+use crate::heads::label_attention::{labels_at_once, seen, weights};
 
 /// The vectors of labels and the network that all share.
 #[derive(Module, Debug)]
@@ -60,11 +60,11 @@ impl LabelLook {
         let values = self.first.forward(tokens.clone());
         let cells = packing.n_sequences() * packing.longest().max(values.dims()[1]);
         let at_once = at_once.unwrap_or_else(|| labels_at_once(cells));
-        let inputs = vec![packing.cells(tokens), packing.cells(values)];
+        let inputs = vec![tokens, values];
         let packing = packing.clone();
         let work = Arc::new(move |_, queries: Tensor<2>, rest: &Perceptron, inputs: &[Tensor<2>]| {
             let (keys, values) = (inputs[0].clone(), inputs[1].clone());
-            let (_, seen) = attend(queries.unsqueeze_dim(1), keys, values, &packing, 1, 1.0);
+            let seen = seen(queries.unsqueeze_dim(1), keys, values, &packing, 1, 1.0);
             let [labels, documents, width] = seen.dims();
             let seen = seen.reshape([labels * documents, width]);
             let logits = if rest.is_empty() { seen } else { rest.forward(activation::relu(seen)) };
@@ -77,8 +77,7 @@ impl LabelLook {
     pub(crate) fn weights(&self, tokens: Tensor<2>, packing: &Packing, labels: &[LabelId]) -> Tensor<3> {
         let numbers: Vec<u32> = labels.iter().map(|label| label.index() as u32).collect();
         let queries = self.queries.rows(&numbers).unsqueeze_dim(1);
-        let keys = packing.cells(tokens);
-        attend(queries, keys.clone(), keys, packing, 1, 1.0).0.squeeze_dim(1)
+        weights(queries, tokens, packing, 1, 1.0).squeeze_dim(1)
     }
 
     /// What each label looks with.

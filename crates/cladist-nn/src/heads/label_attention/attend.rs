@@ -2,39 +2,49 @@
 
 use burn::tensor::{Tensor, activation};
 
-use crate::encoder::{Encoded, Packing};
+use crate::encoder::Packing;
+use crate::fused::{is_cpu, look};
 
-/// States of packed tokens in a padded rectangle, a row for each cell: `[documents·longest, width]`. Cells of padding
-/// hold what nobody looks at.
-pub(crate) fn padded(states: Tensor<2>, documents: &Encoded) -> Tensor<2> {
-    documents.packing().cells(states)
-}
-
-/// A = softmax(Q·Kᵀ·scale) over the tokens of each document, for each attention head, and A·V.
+/// What labels see of each document: softmax(Q·Kᵀ·scale)·V over its tokens, for each attention head.
 ///
 /// # Shapes
-/// `queries [labels, 1 or documents, width]`, `keys [documents·longest, width]`, `values [documents·longest, out]` →
-/// `[documents, heads, labels, longest]` and `[labels, documents, out]`
-pub(crate) fn attend(
+/// `queries [labels, 1 or documents, width]`, `keys [tokens, width]`, `values [tokens, out]` → `[labels, documents, out]`
+pub(crate) fn seen(
     queries: Tensor<3>,
     keys: Tensor<2>,
     values: Tensor<2>,
     packing: &Packing,
     n_heads: usize,
     scale: f64,
-) -> (Tensor<4>, Tensor<3>) {
+) -> Tensor<3> {
+    if is_cpu(&queries.device()) {
+        return look(queries, keys, values, packing, n_heads, scale);
+    }
+    let ([labels, _, _], [_, out]) = (queries.dims(), values.dims());
+    let seen = weights(queries, keys, packing, n_heads, scale).matmul(heads(values, packing, n_heads));
+    seen.permute([2, 0, 1, 3]).reshape([labels, packing.n_sequences(), out])
+}
+
+/// How much labels look at each token, softmax(Q·Kᵀ·scale): `[documents, heads, labels, longest]`.
+pub(crate) fn weights(
+    queries: Tensor<3>,
+    keys: Tensor<2>,
+    packing: &Packing,
+    n_heads: usize,
+    scale: f64,
+) -> Tensor<4> {
     let [labels, copies, width] = queries.dims();
-    let [_, out] = values.dims();
-    let (documents, longest) = (packing.n_sequences(), packing.longest());
-    let split = |x: Tensor<2>, width: usize| -> Tensor<4> {
-        x.reshape([documents, longest, n_heads, width / n_heads]).swap_dims(1, 2)
-    };
     let queries = queries.reshape([labels, copies, n_heads, width / n_heads]).permute([1, 2, 0, 3]);
-    let scores = queries.matmul(split(keys, width).swap_dims(2, 3)) * scale;
-    let scores = scores.clone() + packing.bias(&scores.device()); // −1e30 where there is no token
-    let weights = activation::softmax(scores, 3);
-    let seen = weights.clone().matmul(split(values, out));
-    (weights, seen.permute([2, 0, 1, 3]).reshape([labels, documents, out]))
+    let scores = queries.matmul(heads(keys, packing, n_heads).swap_dims(2, 3)) * scale;
+    let bias = packing.bias(&scores.device()); // −1e30 where there is no token
+    activation::softmax(scores + bias, 3)
+}
+
+/// Packed rows as `[documents, heads, longest, width of a head]`.
+fn heads(rows: Tensor<2>, packing: &Packing, n_heads: usize) -> Tensor<4> {
+    let [_, width] = rows.dims();
+    let shape = [packing.n_sequences(), packing.longest(), n_heads, width / n_heads];
+    packing.cells(rows).reshape(shape).swap_dims(1, 2)
 }
 
 /// Labels whose intermediate values fit a bound, when each has so many of them.

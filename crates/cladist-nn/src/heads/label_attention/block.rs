@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation};
 use rand_chacha::ChaCha8Rng;
 
-use super::attend::attend;
+use super::attend::{seen, weights};
 use crate::blocks::{LayerNorm, Linear, Matrix, dropout_from};
 use crate::encoder::{Packing, place};
 use crate::heads::DROPOUT;
@@ -58,6 +58,10 @@ pub(super) struct Setting {
 }
 
 impl Setting {
+    fn scale(&self) -> f64 {
+        1.0 / ((self.hidden / self.n_heads) as f64).sqrt()
+    }
+
     fn drop(&self, first: usize, x: Tensor<2>, site: usize) -> Tensor<2> {
         let seed = self.seed.map(|seed| place(seed, DROPOUT + site as u64));
         dropout_from(first * self.packing.n_sequences(), x, self.dropout, seed)
@@ -79,7 +83,12 @@ impl Block {
         }
     }
 
-    /// Attention weights, and the next queries `[labels, documents, hidden]`. Label 0 has the number `first`.
+    fn queries(&self, x: Tensor<3>) -> Tensor<3> {
+        let [labels, copies, hidden] = x.dims();
+        self.query.forward(x.reshape([labels * copies, hidden])).reshape([labels, copies, hidden])
+    }
+
+    /// The next queries `[labels, documents, hidden]`. Label 0 has the number `first`.
     fn forward(
         &self,
         x: Tensor<3>,
@@ -87,14 +96,10 @@ impl Block {
         setting: &Setting,
         first: usize,
         site: usize,
-    ) -> (Tensor<4>, Tensor<3>) {
+    ) -> Tensor<3> {
         let Setting { packing, hidden, n_heads, .. } = setting;
-        let [labels, copies, _] = x.dims();
-        let documents = packing.n_sequences();
-        let queries = self.query.forward(x.clone().reshape([labels * copies, *hidden]));
-        let queries = queries.reshape([labels, copies, *hidden]);
-        let scale = 1.0 / ((hidden / n_heads) as f64).sqrt();
-        let (weights, seen) = attend(queries, keys, values, packing, *n_heads, scale);
+        let ([labels, _, _], documents) = (x.dims(), packing.n_sequences());
+        let seen = seen(self.queries(x.clone()), keys, values, packing, *n_heads, setting.scale());
         // Label by label, so that a row has the same number however many labels are at work.
         let seen = self.out.forward(seen.reshape([labels * documents, *hidden]));
         let x = x.expand([labels, documents, *hidden]).reshape([labels * documents, *hidden]);
@@ -103,26 +108,40 @@ impl Block {
             let more = down.forward(activation::gelu(up.forward(x.clone())));
             x = norm.forward(x + setting.drop(first, more, 2 * site + 1));
         }
-        (weights, x.reshape([labels, documents, *hidden]))
+        x.reshape([labels, documents, *hidden])
     }
 }
 
 impl Stack {
-    /// The weights of the last block, and what labels have seen: `[labels, documents, hidden]`. `sources` holds keys
-    /// and values of each block.
-    pub(super) fn look(
+    /// What labels have seen after so many blocks: `[labels, documents, hidden]`. `sources` holds keys and values of
+    /// each block.
+    fn look(
         &self,
+        n_blocks: usize,
         queries: Tensor<2>,
         sources: &[Tensor<2>],
         setting: &Setting,
         first: usize,
-    ) -> (Option<Tensor<4>>, Tensor<3>) {
+    ) -> Tensor<3> {
         let pairs = sources.chunks_exact(2).map(|pair| [pair[0].clone(), pair[1].clone()]);
-        let start = (None, queries.unsqueeze_dim::<3>(1));
-        self.blocks.iter().zip(pairs).enumerate().fold(start, |(_, x), (site, (block, source))| {
-            let (weights, x) = block.forward(x, source, setting, first, site);
-            (Some(weights), x)
+        let blocks = self.blocks.iter().zip(pairs).take(n_blocks).enumerate();
+        blocks.fold(queries.unsqueeze_dim::<3>(1), |x, (site, (block, source))| {
+            block.forward(x, source, setting, first, site)
         })
+    }
+
+    /// How much labels look at each token in the last block: `[documents, heads, labels, longest]`.
+    pub(super) fn weights(
+        &self,
+        queries: Tensor<2>,
+        sources: &[Tensor<2>],
+        setting: &Setting,
+    ) -> Option<Tensor<4>> {
+        let last = self.blocks.len().checked_sub(1)?;
+        let x = self.look(last, queries, sources, setting, 0);
+        let keys = sources.get(2 * last)?.clone();
+        let queries = self.blocks[last].queries(x);
+        Some(weights(queries, keys, &setting.packing, setting.n_heads, setting.scale()))
     }
 
     /// Logits `[labels, documents]` from rows that hold the queries and, without an output for all, W and b of each
@@ -136,7 +155,7 @@ impl Stack {
     ) -> Tensor<2> {
         let (hidden, documents) = (setting.hidden, setting.packing.n_sequences());
         let [labels, _] = rows.dims();
-        let (_, x) = self.look(rows.clone().narrow(1, 0, hidden), sources, setting, first);
+        let x = self.look(self.blocks.len(), rows.clone().narrow(1, 0, hidden), sources, setting, first);
         match &self.output {
             Some(output) => {
                 output.forward(x.reshape([labels * documents, hidden])).reshape([labels, documents])

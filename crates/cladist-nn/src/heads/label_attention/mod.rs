@@ -23,7 +23,7 @@ use rand::SeedableRng;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 
-pub(super) use attend::{attend, labels_at_once, padded};
+pub(crate) use attend::{labels_at_once, seen, weights};
 pub(super) use block::answer;
 pub use block::{Block, FeedForward, Source, Stack};
 pub use config::{Encode, LabelAttentionConfig, Output};
@@ -143,7 +143,7 @@ impl LabelAttention {
         }
         let pair =
             |source: &Source| [source.key.forward(tokens.clone()), source.value.forward(tokens.clone())];
-        self.sources.iter().flat_map(pair).map(|states| padded(states, input.documents)).collect()
+        self.sources.iter().flat_map(pair).collect()
     }
 
     fn setting(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Setting {
@@ -233,8 +233,8 @@ impl Head for LabelAttention {
     fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
         let numbers: Vec<u32> = labels.iter().map(|label| label.index() as u32).collect();
         let queries = self.label_rows(input, Some(&numbers)).narrow(1, 0, self.hidden);
-        let (weights, _) = self.stack.look(queries, &self.sources(input), &self.setting(input, None), 0);
-        weights.map(|weights| weights.mean_dim(1).squeeze_dim(1))
+        let weights = self.stack.weights(queries, &self.sources(input), &self.setting(input, None))?;
+        Some(weights.mean_dim(1).squeeze_dim(1))
     }
 
     fn group(&self, parameter: &str) -> Group {

@@ -24,7 +24,7 @@ use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
 use rand_chacha::ChaCha8Rng;
 
-use super::label_attention::{answer, attend, labels_at_once, padded, select};
+use super::label_attention::{answer, labels_at_once, seen, select, weights};
 use super::{
     DROPOUT, Group, Head, HeadContext, HeadInput, LabelBatch, Labelwise, Moment, Objective, columns,
 };
@@ -94,21 +94,22 @@ pub(super) fn normal_matrix(
     Matrix::of(Tensor::from_data(TensorData::new(values, [outputs, inputs]), device), device)
 }
 
-/// Attention weights `[documents, 1, labels, longest]` and logits `[labels, documents]` from rows of u, w and b.
-pub(super) fn pool(
-    rows: Tensor<2>,
-    keys: Tensor<2>,
-    values: Tensor<2>,
-    packing: &Packing,
-) -> (Tensor<4>, Tensor<2>) {
+/// Logits `[labels, documents]` from rows of u, w and b.
+pub(super) fn pool(rows: Tensor<2>, keys: Tensor<2>, values: Tensor<2>, packing: &Packing) -> Tensor<2> {
     let ([_, width], [_, out]) = (keys.dims(), values.dims());
     let queries = rows.clone().narrow(1, 0, width).unsqueeze_dim(1);
-    let (weights, seen) = attend(queries, keys, values, packing, 1, 1.0);
-    (weights, answer(seen, rows.narrow(1, width, out + 1)))
+    let seen = seen(queries, keys, values, packing, 1, 1.0);
+    answer(seen, rows.narrow(1, width, out + 1))
+}
+
+/// How much labels look at each token, `[documents, labels, longest]`, from rows that begin with u.
+pub(super) fn shares(rows: Tensor<2>, keys: Tensor<2>, packing: &Packing) -> Tensor<3> {
+    let queries = rows.narrow(1, 0, keys.dims()[1]).unsqueeze_dim(1);
+    weights(queries, keys, packing, 1, 1.0).squeeze_dim(1)
 }
 
 impl LabelPooling {
-    /// Keys and values of all tokens, padded.
+    /// Keys and values of all tokens.
     fn tokens(&self, input: &HeadInput<'_>, seed: Option<u64>) -> [Tensor<2>; 2] {
         let documents = input.documents;
         let seed = seed.map(|seed| place(seed, DROPOUT));
@@ -121,7 +122,7 @@ impl LabelPooling {
             Some(Projection::Biased(linear)) => linear.forward(values.clone()).tanh(),
             None => values.clone(),
         };
-        [padded(keys, documents), padded(values, documents)]
+        [keys, values]
     }
 
     /// u, w and b of each label.
@@ -153,7 +154,7 @@ impl LabelPooling {
         let width = tokens[1].dims()[1];
         let at_once = labels_at_once(packing.n_sequences() * width.max(packing.longest()));
         let work = Arc::new(move |_, rows, _: &Vec<Linear>, tokens: &[Tensor<2>]| {
-            pool(rows, tokens[0].clone(), tokens[1].clone(), &packing).1
+            pool(rows, tokens[0].clone(), tokens[1].clone(), &packing)
         });
         by_rows(self.label_rows(input), &Vec::new(), tokens.to_vec(), at_once, work).transpose()
     }
@@ -226,10 +227,8 @@ impl Head for LabelPooling {
 
     fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
         let numbers: Vec<u32> = labels.iter().map(|label| label.index() as u32).collect();
-        let [keys, values] = self.tokens(input, None);
-        let rows = select(self.label_rows(input), Some(&numbers));
-        let (weights, _) = pool(rows, keys, values, input.documents.packing());
-        Some(weights.squeeze_dim(1))
+        let [keys, _] = self.tokens(input, None);
+        Some(shares(select(self.label_rows(input), Some(&numbers)), keys, input.documents.packing()))
     }
 
     fn group(&self, parameter: &str) -> Group {

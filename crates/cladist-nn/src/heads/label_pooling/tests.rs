@@ -15,7 +15,9 @@ fn pooling_is_as_worked_out_by_hand() {
     let states: Tensor<2> = Tensor::from_floats([[0.5, -0.2], [1.0, 0.3]], &device);
     // u = (1, 1), w = (1, −1), b = 0.1
     let rows: Tensor<2> = Tensor::from_floats([[1.0, 1.0, 1.0, -1.0, 0.1]], &device);
-    let (weights, logits) = pool(rows, states.clone().tanh(), states, &Packing::new(&[0, 2]));
+    let packing = Packing::new(&[0, 2]);
+    let weights = shares(rows.clone(), states.clone().tanh(), &packing);
+    let logits = pool(rows, states.clone().tanh(), states, &packing);
     let weights = to_vec(weights);
     assert!(
         (weights[0] - 0.312_562_8).abs() < 1e-6 && (weights[1] - 0.687_437_2).abs() < 1e-6,

@@ -26,7 +26,7 @@ use crate::blocks::{Linear, Matrix};
 use crate::encoder::LayerSet;
 use crate::error::Result;
 use crate::fused::by_rows;
-use crate::heads::label_attention::{answer, attend, labels_at_once, padded, select};
+use crate::heads::label_attention::{answer, labels_at_once, seen, select, weights};
 use crate::heads::label_pooling::{normal_matrix, pool};
 use crate::heads::{DocumentVector, Group, Head, HeadContext, HeadInput, Labelwise, Moment, Objective, Pool};
 use crate::losses::Loss;
@@ -280,16 +280,16 @@ impl Propagation {
     ) -> Tensor<2> {
         let documents = input.documents;
         let packing = documents.packing().clone();
-        let tokens = padded(projection.forward(documents.packed(self.layer)), documents);
+        let tokens = projection.forward(documents.packed(self.layer));
         if self.structure.shape.full {
-            let (_, seen) = attend(labels.unsqueeze_dim(1), tokens.clone(), tokens, &packing, 1, 1.0);
+            let seen = seen(labels.unsqueeze_dim(1), tokens.clone(), tokens, &packing, 1, 1.0);
             return self.structure.logits(seen.swap_dims(0, 1), seed, 0);
         }
         let rows = Tensor::cat(vec![labels, self.structure.output.rows()], 1);
         let width = self.structure.shape.width;
         let at_once = labels_at_once(packing.n_sequences() * width.max(packing.longest()));
         let work = Arc::new(move |_, rows, _: &Vec<Linear>, tokens: &[Tensor<2>]| {
-            pool(rows, tokens[0].clone(), tokens[0].clone(), &packing).1
+            pool(rows, tokens[0].clone(), tokens[0].clone(), &packing)
         });
         by_rows(rows, &Vec::new(), vec![tokens], at_once, work).transpose()
     }
@@ -320,10 +320,8 @@ impl Head for Propagation {
         let (queries, projection) = self.structure.labels(None)?;
         let numbers: Vec<u32> = labels.iter().map(|label| label.index() as u32).collect();
         let queries = select(queries, Some(&numbers)).unsqueeze_dim(1);
-        let documents = input.documents;
-        let tokens = padded(projection.forward(documents.packed(self.layer)), documents);
-        let (weights, _) = attend(queries, tokens.clone(), tokens, documents.packing(), 1, 1.0);
-        Some(weights.squeeze_dim(1))
+        let tokens = projection.forward(input.documents.packed(self.layer));
+        Some(weights(queries, tokens, input.documents.packing(), 1, 1.0).squeeze_dim(1))
     }
 
     fn group(&self, parameter: &str) -> Group {
