@@ -4,7 +4,7 @@
 //! published for 4,000 labels and a RoBERTa of twelve layers; small encoders want more (`--learning-rate 2e-4`). Few,
 //! medium and many are labels with up to 20, up to 100 and more training documents (`metrics.few_at_most`).
 
-use super::{Column, Experiment, Setting, Variant};
+use super::{Column, Experiment, Setting, Variant, View};
 
 const HEAD: Setting = ("head", "experts");
 const ALIKE: Setting = ("experts.diversity", "0");
@@ -18,6 +18,48 @@ const fn experts(list: &'static str) -> Setting {
     ("experts.experts", list)
 }
 
+/// How much experts differ at gold labels they have, in the last epoch.
+const KL: &str = "train:expert-kl";
+
+const METHODS: &[&str] = &[
+    "svm",
+    "parabel",
+    "bonsai",
+    "xml-cnn",
+    "attention-xml",
+    "light-xml",
+    "aplc",
+    "one-expert",
+    "two-experts",
+    "three-experts",
+];
+const PARTS: &[&str] = &[
+    "one-expert",
+    "A-1",
+    "A-last",
+    "D-last+1",
+    "collaborative",
+    "individual",
+    "two-experts",
+    "with-D-1",
+    "with-A-last",
+    "three-experts",
+    "with-D-mid",
+];
+const RANKED: &[&str] = &["p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5", "ndcg@3", "ndcg@5"];
+const BY_FREQUENCY: &[&str] = &[
+    "few-p@5",
+    "few-r@5",
+    "few-f@5",
+    "medium-p@5",
+    "medium-r@5",
+    "medium-f@5",
+    "many-p@5",
+    "many-r@5",
+    "many-f@5",
+];
+const OF_PARTS: &[&str] = &["p@1", "p@3", "p@5", "psp@5", "few-f@5", "medium-f@5", "many-f@5", KL];
+
 /// The definition.
 pub(super) static EXPERIMENT: Experiment = Experiment {
     name: "experts",
@@ -28,6 +70,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         Variant::new("bonsai", &[("head", "bonsai")]),
         Variant::new("xml-cnn", &[("head", "xml-cnn"), WORDS, RATE, RATE_OF_LABELS, RATE_ABOVE]),
         Variant::new("attention-xml", &[("head", "attention-xml"), WORDS, RATE, RATE_OF_LABELS, RATE_ABOVE]),
+        Variant::new("light-xml", &[("head", "light-xml")]),
         Variant::new("aplc", &[("head", "aplc")]),
         Variant::new("one-expert", &[HEAD, experts("[\"D-last\"]")]),
         Variant::new("two-experts", &[HEAD, experts("[\"D-last\", \"A-1\"]")]),
@@ -74,6 +117,12 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         Column { label: "many P", metric: "many-p@5" },
         Column { label: "many R", metric: "many-r@5" },
         Column { label: "many F", metric: "many-f@5" },
+        Column { label: "KL", metric: KL },
+    ],
+    views: &[
+        View { title: "methods", variants: METHODS, metrics: RANKED },
+        View { title: "labels by frequency", variants: METHODS, metrics: BY_FREQUENCY },
+        View { title: "what experts are made of", variants: PARTS, metrics: OF_PARTS },
     ],
     sweep: None,
 };

@@ -41,5 +41,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         Column { label: "violated", metric: "coherence-violation-rate-before" },
         Column { label: "after", metric: "coherence-violation-rate" },
     ],
+    views: &[],
     sweep: None,
 };

@@ -69,5 +69,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         Column { label: "macro-F1", metric: "macro-f1" },
         Column { label: "ACC", metric: "set-accuracy" },
     ],
+    views: &[],
     sweep: None,
 };

@@ -30,5 +30,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         Column { label: "micro", metric: "r-precision-micro" },
         Column { label: "macro", metric: "r-precision-macro" },
     ],
+    views: &[],
     sweep: None,
 };

@@ -28,6 +28,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         Column { label: "macro-F1", metric: "macro-f1" },
         Column { label: "ACC", metric: "set-accuracy" },
     ],
+    views: &[],
     sweep: Some(Sweep {
         variant: "label-sequence",
         key: "label-sequence.beam",

@@ -35,8 +35,21 @@ pub struct Experiment {
     pub measure: &'static str,
     /// The table.
     pub columns: &'static [Column],
+    /// Parts of the table that are shown one after the other; the whole if there are none.
+    pub views: &'static [View],
     /// What is measured of one variant when it answers with other settings than it was trained with.
     pub sweep: Option<Sweep>,
+}
+
+/// Some rows and columns of a table.
+#[derive(Debug, Serialize)]
+pub struct View {
+    /// What it is about.
+    pub title: &'static str,
+    /// Its variants; all if there are none.
+    pub variants: &'static [&'static str],
+    /// The metrics of its columns.
+    pub metrics: &'static [&'static str],
 }
 
 /// A setting of a trained model that is varied without training again.
@@ -96,7 +109,7 @@ pub struct Axis {
     pub values: &'static [&'static str],
 }
 
-/// A column of the table: a share, printed in percent.
+/// A column of the table: a share, printed in percent, or a value of the training journal (`train:` and its name).
 #[derive(Debug, Serialize)]
 pub struct Column {
     /// Its head; `<n>` stands for a level.
@@ -154,8 +167,14 @@ mod tests {
             for column in experiment.columns {
                 // What was the case before scores were made coherent is reported beside the metric.
                 let metric = column.metric.replace("<n>", "1").replace("-before", "");
-                assert!(cladist_core::metrics::find(&metric).is_some(), "{metric}");
+                let in_training = metric.starts_with("train:");
+                assert!(in_training || cladist_core::metrics::find(&metric).is_some(), "{metric}");
                 assert_eq!(column.metric.contains("<n>"), column.label.contains("<n>"), "{}", column.label);
+            }
+            for view in experiment.views {
+                assert!(view.variants.iter().all(|name| variants.contains(name)), "{}", view.title);
+                let is_there = |name: &&str| experiment.columns.iter().any(|column| column.metric == *name);
+                assert!(view.metrics.iter().all(is_there), "{}", view.title);
             }
             assert!(experiment.grid.iter().all(|axis| !axis.keys.is_empty() && !axis.values.is_empty()));
         }

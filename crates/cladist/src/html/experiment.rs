@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{COLOURS, STYLE, escape};
-use crate::commands::experiment::{Results, Row, Swept, percent};
+use crate::commands::experiment::{Results, Row, Shown, Swept};
 
 /// The page.
 #[must_use]
@@ -24,7 +24,12 @@ pub fn experiment(results: &Results, curves: Option<&str>) -> String {
         },
         escape(&results.caption()),
     );
-    table(&mut page, results);
+    for (title, rows, columns) in results.parts() {
+        if !title.is_empty() {
+            let _ = write!(page, "<h3>{}</h3>", escape(title));
+        }
+        table(&mut page, results, &rows, &columns);
+    }
     if let Some(words) = &results.significance {
         let _ = write!(page, "<p class=soft>{}</p>", escape(words));
     }
@@ -52,25 +57,25 @@ pub fn experiment(results: &Results, curves: Option<&str>) -> String {
     page
 }
 
-fn table(page: &mut String, results: &Results) {
+fn table(page: &mut String, results: &Results, rows: &[&Row], columns: &[&Shown]) {
     page.push_str("<table><tr><th>variant");
     if results.has_choice() {
         page.push_str("<th class=text>settings");
     }
-    for column in &results.columns {
+    for column in columns {
         let _ = write!(page, "<th>{}", escape(&column.label));
     }
     page.push_str("<th>runs<th>seconds");
-    for row in &results.variants {
+    for row in rows {
         let _ = write!(page, "<tr><td>{}", escape(&row.name));
         if results.has_choice() {
             let _ = write!(page, "<td class=text>{}", escape(&row.choice()));
         }
-        for column in &results.columns {
+        for column in columns {
             match row.values.get(&column.metric) {
                 Some(value) => {
                     let mark = if row.differs(&column.metric) { "*" } else { "" };
-                    let _ = write!(page, "<td>{}{mark}", percent(*value, row.runs.len()));
+                    let _ = write!(page, "<td>{}{mark}", column.text(*value, row.runs.len()));
                 }
                 None => page.push_str("<td>–"),
             }
@@ -84,10 +89,12 @@ fn table(page: &mut String, results: &Results) {
 /// A dot for each variant in each column, with a bar of one standard deviation to both sides, and one for each run.
 fn picture(page: &mut String, results: &Results) {
     const HEIGHT: f64 = 220.0;
+    let columns: Vec<&Shown> = results.columns.iter().filter(|column| column.is_share()).collect();
     let runs = results.variants.iter().flat_map(Row::finished);
     let values =
-        runs.flat_map(|run| results.columns.iter().filter_map(move |column| run.metrics.get(&column.metric)));
-    let ends = results.variants.iter().flat_map(|row| row.values.values());
+        runs.flat_map(|run| columns.iter().filter_map(move |column| run.metrics.get(&column.metric)));
+    let ends = results.variants.iter();
+    let ends = ends.flat_map(|row| columns.iter().filter_map(move |column| row.values.get(&column.metric)));
     let ends = ends.flat_map(|value| [value.mean - value.std, value.mean + value.std]);
     let all: Vec<f64> = values.copied().chain(ends).filter(|value| value.is_finite()).collect();
     let low = all.iter().copied().fold(f64::INFINITY, f64::min);
@@ -99,7 +106,7 @@ fn picture(page: &mut String, results: &Results) {
     let (low, range) = (low - 0.05 * range, 1.1 * range);
     let place = |value: f64| HEIGHT - HEIGHT * (value - low) / range;
     let group = 14.0 * results.variants.len() as f64 + 26.0;
-    let width = group * results.columns.len() as f64;
+    let width = group * columns.len() as f64;
     let _ = write!(
         page,
         "<section><h2>The same as a picture</h2><p class=soft>dots: means; bars: one standard deviation; rings: runs</p>\
@@ -116,7 +123,7 @@ fn picture(page: &mut String, results: &Results) {
             100.0 * value
         );
     }
-    for (n, column) in results.columns.iter().enumerate() {
+    for (n, column) in columns.iter().enumerate() {
         let start = group * n as f64;
         let _ = write!(
             page,
@@ -126,14 +133,7 @@ fn picture(page: &mut String, results: &Results) {
             escape(&column.label)
         );
         for (k, row) in results.variants.iter().enumerate() {
-            dot(
-                page,
-                row,
-                &column.metric,
-                COLOURS[k % COLOURS.len()],
-                start + 20.0 + 14.0 * k as f64,
-                &place,
-            );
+            dot(page, row, column, COLOURS[k % COLOURS.len()], start + 20.0 + 14.0 * k as f64, &place);
         }
     }
     for (k, row) in results.variants.iter().enumerate() {
@@ -151,9 +151,9 @@ fn picture(page: &mut String, results: &Results) {
     page.push_str("</g></svg></section>");
 }
 
-fn dot(page: &mut String, row: &Row, metric: &str, colour: &str, x: f64, place: &impl Fn(f64) -> f64) {
-    let Some(value) = row.values.get(metric) else { return };
-    let runs: Vec<f64> = row.finished().filter_map(|run| run.metrics.get(metric).copied()).collect();
+fn dot(page: &mut String, row: &Row, column: &Shown, colour: &str, x: f64, place: &impl Fn(f64) -> f64) {
+    let Some(value) = row.values.get(&column.metric) else { return };
+    let runs: Vec<f64> = row.finished().filter_map(|run| run.metrics.get(&column.metric).copied()).collect();
     if runs.len() > 1 {
         let (top, bottom) = (place(value.mean + value.std), place(value.mean - value.std));
         let _ = write!(
@@ -177,7 +177,7 @@ fn dot(page: &mut String, row: &Row, metric: &str, colour: &str, x: f64, place: 
         "<circle cx={x:.1} cy={:.1} r=4 fill='{colour}'><title>{}: {}</title></circle>",
         place(value.mean),
         escape(&row.name),
-        percent(*value, runs.len())
+        column.text(*value, runs.len())
     );
 }
 

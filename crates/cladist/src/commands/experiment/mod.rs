@@ -14,7 +14,7 @@ use cladist_core::Error;
 use cladist_core::bundle::write_atomically;
 use cladist_core::metrics::can_be_resampled;
 
-pub use results::{Results, Row, Shown, Swept, percent};
+pub use results::{Results, Row, Shown, Swept};
 pub use runs::Run;
 pub use significance::Tests;
 
@@ -53,7 +53,11 @@ pub fn run(args: &ExperimentArgs, session: &Session) -> anyhow::Result<()> {
     if args.train.json {
         return session.output.json(&results);
     }
-    session.output.line(format!("{}\n\n{}", results.caption(), results.table()))?;
+    session.output.line(results.caption())?;
+    for (title, rows, columns) in results.parts() {
+        let title = if title.is_empty() { String::new() } else { format!("\n{title}\n") };
+        session.output.line(format!("{title}\n{}", results.table(&rows, &columns)))?;
+    }
     if let Some(words) = &results.significance {
         session.output.line(format!("\n{words}"))?;
     }

@@ -11,6 +11,9 @@ use super::significance::Tests;
 use crate::commands::trials::Spread;
 use crate::output::Table;
 
+/// What the names of values of the training journal begin with: the mean of the last epoch.
+pub(super) const IN_TRAINING: &str = "train:";
+
 /// Differences with a p-value below this are marked.
 pub(super) const SIGNIFICANT: f64 = 0.05;
 
@@ -46,9 +49,23 @@ pub struct Results {
     pub columns: Vec<Shown>,
     /// The rows.
     pub variants: Vec<Row>,
+    /// Parts of the table to be shown one after the other; the whole if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<Part>,
     /// A variant that answers with other settings than it was trained with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Swept>,
+}
+
+/// Some rows and columns of the table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// What it is about.
+    pub title: String,
+    /// Its variants; all if there are none.
+    pub variants: Vec<String>,
+    /// Its metrics.
+    pub metrics: Vec<String>,
 }
 
 /// What a trained model comes to with other settings.
@@ -101,6 +118,22 @@ pub struct Shown {
     pub label: String,
     /// Its metric.
     pub metric: String,
+}
+
+impl Shown {
+    /// Whether it is a share of something, printed in percent, and not a value of the training journal.
+    #[must_use]
+    pub fn is_share(&self) -> bool {
+        !self.metric.starts_with(IN_TRAINING)
+    }
+
+    /// A value of this column as people write it: `81.7 ± 0.1`.
+    #[must_use]
+    pub fn text(&self, Spread { mean, std }: Spread, n_runs: usize) -> String {
+        let (factor, digits) = if self.is_share() { (100.0, 1) } else { (1.0, 4) };
+        let (mean, std) = (factor * mean, factor * std);
+        if n_runs > 1 { format!("{mean:.digits$} ± {std:.digits$}") } else { format!("{mean:.digits$}") }
+    }
 }
 
 /// A variant.
@@ -215,6 +248,13 @@ impl Results {
             significance,
             columns,
             variants,
+            views: (experiment.views.iter())
+                .map(|view| Part {
+                    title: view.title.to_owned(),
+                    variants: view.variants.iter().map(|&name| name.to_owned()).collect(),
+                    metrics: view.metrics.iter().map(|&name| name.to_owned()).collect(),
+                })
+                .collect(),
             sweep: None,
         })
     }
@@ -235,21 +275,40 @@ impl Results {
         self.variants.iter().any(|row| !row.chosen.is_empty())
     }
 
+    /// The parts to be shown, each with its title, rows and columns; none of its rows may be there yet.
+    #[must_use]
+    pub fn parts(&self) -> Vec<(&str, Vec<&Row>, Vec<&Shown>)> {
+        let part = |part: &'_ Part| {
+            let is_in = |row: &&Row| part.variants.is_empty() || part.variants.contains(&row.name);
+            let rows: Vec<&Row> = self.variants.iter().filter(is_in).collect();
+            let columns = self.columns.iter().filter(|column| part.metrics.contains(&column.metric));
+            (rows, columns.collect::<Vec<&Shown>>())
+        };
+        if self.views.is_empty() {
+            return vec![("", self.variants.iter().collect(), self.columns.iter().collect())];
+        }
+        let parts = self.views.iter().map(|view| {
+            let (rows, columns) = part(view);
+            (view.title.as_str(), rows, columns)
+        });
+        parts.filter(|(_, rows, _)| !rows.is_empty()).collect()
+    }
+
     /// For the terminal.
     #[must_use]
-    pub fn table(&self) -> Table {
+    pub fn table(&self, rows: &[&Row], columns: &[&Shown]) -> Table {
         // The first columns are text.
         let n_text = if self.has_choice() { 2 } else { 1 };
         let heads = ["variant", "settings"].map(str::to_owned).into_iter().take(n_text);
-        let heads = heads.chain(self.columns.iter().map(|column| column.label.clone()));
+        let heads = heads.chain(columns.iter().map(|column| column.label.clone()));
         let mut table = Table::new(n_text, heads.chain(["runs", "seconds"].map(str::to_owned)));
-        for row in &self.variants {
+        for row in rows {
             let mark = |metric: &str| if row.differs(metric) { "*" } else { " " };
-            let cells = self.columns.iter().map(|column| {
+            let cells = columns.iter().map(|column| {
                 let value = row.values.get(&column.metric);
                 value.map_or_else(
                     || "– ".to_owned(),
-                    |value| percent(*value, row.runs.len()) + mark(&column.metric),
+                    |value| column.text(*value, row.runs.len()) + mark(&column.metric),
                 )
             });
             let failed = row.runs.len() - row.finished().count();
@@ -264,16 +323,5 @@ impl Results {
             table.row(first.chain(cells).chain([n_runs, seconds]));
         }
         table
-    }
-}
-
-/// A share as people write it: `81.7 ± 0.1`.
-#[must_use]
-pub fn percent(value: Spread, n_runs: usize) -> String {
-    let Spread { mean, std } = value;
-    if n_runs > 1 {
-        format!("{:.1} ± {:.1}", 100.0 * mean, 100.0 * std)
-    } else {
-        format!("{:.1}", 100.0 * mean)
     }
 }

@@ -8,10 +8,12 @@ use anyhow::{Context, bail};
 use cladist_core::Error;
 use cladist_core::bundle::MANIFEST;
 use cladist_core::metrics::{self, Report};
+use cladist_nn::train::journal::{self, Kind, Record};
 use indicatif::HumanDuration;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Plan, PlannedCombination, PlannedVariant};
+use super::results::IN_TRAINING;
 use crate::commands::train::{self, Best};
 use crate::commands::{evaluate, trials};
 use crate::config::{Recipe, RunConfig};
@@ -237,6 +239,7 @@ impl<'a> Runner<'a> {
         run.levels = report.per_level.len();
         run.documents = report.n_documents;
         run.metrics = report.metrics;
+        run.metrics.extend(in_training(folder)?);
         Ok(run)
     }
 
@@ -252,6 +255,25 @@ impl<'a> Runner<'a> {
         evaluate::own(&run, folder, self.plan.split, bad_lines, self.session)?;
         read().with_context(|| format!("cannot use `{}`", path.display()))
     }
+}
+
+/// Means of the last epoch of training, by the names of the journal; nothing for a run without one.
+fn in_training(folder: &Path) -> anyhow::Result<BTreeMap<String, f64>> {
+    let path = folder.join("metrics.jsonl");
+    if !path.exists() {
+        return Ok(BTreeMap::new());
+    }
+    let (records, _) = journal::read(&path)?;
+    let records: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Train).collect();
+    let last = records.iter().map(|record| record.epoch).max().unwrap_or(0);
+    let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for (name, value) in
+        records.iter().filter(|record| record.epoch == last).flat_map(|record| &record.values)
+    {
+        let (sum, n) = sums.entry(format!("{IN_TRAINING}{name}")).or_default();
+        (*sum, *n) = (*sum + value, *n + 1.0);
+    }
+    Ok(sums.into_iter().map(|(name, (sum, n))| (name, sum / n)).collect())
 }
 
 /// Whether nothing is left to train: the run ended with a model, or without one.
@@ -307,6 +329,25 @@ pub(crate) mod tests {
             model: Some(folder.to_owned()),
             problem: value.is_none().then(|| "diverged".to_owned()),
         }
+    }
+
+    #[test]
+    fn values_of_the_journal_are_means_of_the_last_epoch() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(in_training(folder.path()).unwrap().is_empty());
+        let line = |step: u64, epoch: usize, kind: &str, kl: f64| {
+            format!(
+                r#"{{"step":{step},"epoch":{epoch},"kind":"{kind}","values":{{"kl":{kl}}},"seconds":1.0}}"#
+            )
+        };
+        let lines = [
+            line(1, 0, "train", 9.0),
+            line(2, 1, "train", 0.5),
+            line(3, 1, "train", 0.25),
+            line(3, 1, "dev", 7.0),
+        ];
+        std::fs::write(folder.path().join("metrics.jsonl"), lines.join("\n") + "\n").unwrap();
+        assert_eq!(in_training(folder.path()).unwrap(), BTreeMap::from([("train:kl".to_owned(), 0.375)]));
     }
 
     #[test]
