@@ -7,7 +7,7 @@ use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{self, DataReport, Split, SplitName};
 use cladist_core::decode::DecodeConfig;
 use cladist_core::metrics::bootstrap::{Interval, ResampleOptions, bootstrap};
-use cladist_core::metrics::{MetricOptions, Report};
+use cladist_core::metrics::{BranchRow, MetricOptions, Report};
 use serde::Serialize;
 
 use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, EvaluateArgs};
@@ -290,6 +290,9 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
         }
         session.output.line(format!("\n{table}"))?;
     }
+    if !report.per_branch.is_empty() {
+        session.output.line(format!("\n{}", by_branch(report)))?;
+    }
     let k = report.shots.iter().map(|row| row.k).filter(|&k| k <= 5).max();
     let mut table = Table::new(1, ["training documents", "labels", "P@k", "R@k", "F@k", "never in top k"]);
     for row in report.shots.iter().filter(|row| Some(row.k) == k) {
@@ -313,4 +316,40 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
         session.output.note(format!("  {name}: {words}"));
     }
     Ok(())
+}
+
+/// The branches with most gold labels.
+fn by_branch(report: &Report) -> String {
+    const SHOWN: usize = 12;
+    let heads = [
+        "branch",
+        "labels",
+        "gold",
+        "predicted",
+        "precision",
+        "recall",
+        "F1",
+        "macro F1",
+        "F1 with ancestors",
+    ];
+    let mut table = Table::new(1, heads);
+    let mut rows: Vec<&BranchRow> = report.per_branch.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.gold));
+    for row in rows.iter().take(SHOWN) {
+        table.row([
+            row.name.clone(),
+            row.labels.to_string(),
+            row.gold.to_string(),
+            row.predicted.to_string(),
+            figure(Some(row.precision)),
+            figure(Some(row.recall)),
+            figure(Some(row.f1)),
+            figure(row.macro_f1),
+            figure(Some(row.hierarchical_f1)),
+        ]);
+    }
+    match rows.len().saturating_sub(SHOWN) {
+        0 => table.to_string(),
+        more => format!("{table}\n{more} more branches are on the page and in the JSON"),
+    }
 }

@@ -114,3 +114,25 @@ fn labels_with_spaces_are_refused_or_joined() {
     let joined = place.run("data convert in.jsonl - --to fasttext --replace-spaces --quiet").ok();
     assert_eq!(joined.stdout, "__label__big_cats a\n");
 }
+
+/// The preparation of benchmarks under licences of their own, on made-up files in their forms.
+#[test]
+fn benchmarks_come_into_a_layout_that_is_read_as_it_is() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/hiagm_layout.py");
+    let python = |arguments: &[&str]| std::process::Command::new("python3").arg(script).args(arguments).output();
+    let Ok(tested) = python(&["--self-test"]) else {
+        println!("skipped: no python3 here");
+        return;
+    };
+    assert!(tested.status.success(), "{}", String::from_utf8_lossy(&tested.stderr));
+    let place = Place::with_corpus();
+    place.write("topics", "C11 7 1\nCCAT 7 1\nGCAT 9 1\n");
+    place.write("tokens", ".I 7\n.W\nshare rise\nprofit\n\n.I 9\n.W\nrain\n");
+    let path = |name: &str| place.path(name).display().to_string();
+    let made = python(&["rcv1", &path("topics"), &path("tokens")]).unwrap();
+    place.write("rcv1/train.json", String::from_utf8(made.stdout).unwrap());
+    place.write("rcv1/rcv1.taxonomy", "Root\tCCAT\tGCAT\nCCAT\tC11\n");
+    let stats = place.run("data stats --corpus rcv1 --json").ok().json();
+    assert_eq!(stats["splits"]["train"]["documents"], 2);
+    assert_eq!(stats["splits"]["train"]["labels_used"], 3);
+}
