@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
+use cladist_core::linear::RankerConfig;
 use cladist_core::{Cancel, Classifier, Document, LabelCounts, LabelSet, Request, Scores, Taxonomy};
 use cladist_nn::heads::flat::FlatConfig;
 use cladist_nn::heads::{AnyHeadConfig, Task};
@@ -95,6 +96,7 @@ fn measure(n_labels: usize, group_size: usize, encoder: &str) -> Result<Value, B
         tokens: TokensConfig { max_tokens: 64, ..TokensConfig::default() },
         label_smoothing: 0.0,
         shortlist: ShortlistConfig { group_size, ..ShortlistConfig::default() },
+        ranker: RankerConfig::default(),
     };
     let device = Device::flex().autodiff();
     let examples = Examples { documents: &documents, gold: &gold };

@@ -19,6 +19,7 @@ pub mod model;
 pub mod optim;
 mod parameters;
 mod random;
+pub mod ranker;
 pub mod shortlist;
 pub mod source;
 pub mod tokens;

@@ -3,6 +3,7 @@
 mod coherent;
 mod f_measure;
 mod focal;
+mod hinge;
 mod ranking;
 
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use coherent::coherent;
 pub use f_measure::f_measure;
 pub use focal::{asymmetric, focal};
+pub use hinge::squared_hinge;
 pub use ranking::ranking;
 
 use crate::fused::{self, is_cpu};

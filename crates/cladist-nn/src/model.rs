@@ -9,6 +9,7 @@ use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::classifier::LabelSequence;
 use cladist_core::label_tree::Partition;
+use cladist_core::linear::{Ranker, RankerConfig};
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
 
@@ -19,7 +20,8 @@ use crate::error::{Error, Result};
 use crate::heads::branches::BranchesConfig;
 use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, HeadInput, LabelStates, Moment, Task};
 use crate::parameters;
-use crate::shortlist::{Rows, Shortlist, ShortlistConfig, Table};
+use crate::ranker::{self, Seen};
+use crate::shortlist::{Listed, Outputs, Rows, Shortlist, ShortlistConfig, Table};
 use crate::source::EncoderSource;
 use crate::tokens::{Pool, Sequence, TokenBatch, Tokenizer, TokensConfig, sorted_by_tokens};
 use crate::train::Examples;
@@ -50,6 +52,8 @@ pub struct Design {
     pub label_smoothing: f64,
     /// Which labels are learnt and scored at a time.
     pub shortlist: ShortlistConfig,
+    /// Whether linear classifiers score the labels of groups, and how they are trained.
+    pub ranker: RankerConfig,
 }
 
 /// Encoder and head.
@@ -71,6 +75,8 @@ pub struct NeuralModel {
     labels: Option<LabelStates>,
     /// How many labels a document has, if that was learnt.
     pub(crate) counts: Option<CountNetwork>,
+    /// What scores the labels of groups, if it was trained.
+    pub(crate) ranker: Option<Ranker>,
     /// Groups of labels, if there is a shortlist.
     pub(crate) shortlist: Option<Arc<Shortlist>>,
     /// The rows of its labels.
@@ -95,6 +101,8 @@ struct Start<'a> {
 /// A score and, if gold labels were given, a loss.
 pub(crate) struct Judged {
     pub(crate) rows: Vec<Vec<(LabelId, f32)>>,
+    /// What a ranker makes rows of, if there is one; then there are none yet.
+    pub(crate) seen: Option<Seen>,
     /// How many labels each document has, if the model knows.
     pub(crate) counts: Vec<u32>,
     /// Mean loss over documents.
@@ -122,7 +130,7 @@ impl NeuralModel {
         let (tokenizer, encoder, report) = source.open(texts, design.head.pooled(), seed, device)?;
         let start = Start { counts, shortlist, seed: Some(seed) };
         let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, start, device)?;
-        if let (Some(shortlist), Some(width)) = (&model.shortlist, model.network.head.row_width()) {
+        if let (Some(shortlist), Some(width)) = (&model.shortlist, model.row_width()) {
             let seed = crate::encoder::place(seed, 1 << 41);
             model.table = Some(Table::new(shortlist.partition.n_rows(), width, seed));
         }
@@ -139,6 +147,7 @@ impl NeuralModel {
         device: &Device,
     ) -> Result<Self> {
         let Start { counts, shortlist, seed } = start;
+        ranker::check(&design.shortlist, &design.ranker)?;
         if shortlist.is_some() && design.task == Task::MultiClass {
             return Err(Error::Head {
                 problem: "a softmax needs all labels, not a shortlist".to_owned(),
@@ -185,7 +194,7 @@ impl NeuralModel {
             seed: crate::encoder::place(seed.unwrap_or(0), 1 << 40),
         };
         let head = design.branches.build(&design.head, &context)?;
-        if shortlist.is_some() && head.row_width().is_none() {
+        if shortlist.is_some() && head.outputs().and_then(Outputs::listed).is_none() {
             return Err(Error::Head {
                 problem: format!("the head `{}` cannot learn from a shortlist of labels", design.head.name()),
                 hint: "leave `shortlist.group_size` at 0, or use `flat` or `light-xml` without branches",
@@ -198,6 +207,7 @@ impl NeuralModel {
             descriptions,
             labels: None,
             counts: None,
+            ranker: None,
             shortlist,
             table: None,
             layers,
@@ -217,8 +227,11 @@ impl NeuralModel {
         let head = parameters::write(&parameters::named(&self.network.head)).map_err(core)?;
         writer.write(HEAD, &head)?;
         self.save_counts(writer)?;
-        if let (Some(shortlist), Some(table)) = (&self.shortlist, &self.table) {
+        self.save_ranker(writer)?;
+        if let Some(shortlist) = &self.shortlist {
             shortlist.partition.write(&writer.path(GROUPS))?;
+        }
+        if let Some(table) = &self.table {
             table.write(&writer.path(ROWS)).map_err(core)?;
         }
         Ok(())
@@ -242,7 +255,7 @@ impl NeuralModel {
         }
         let start = Start { counts, shortlist, seed: None };
         let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, start, device)?;
-        if let (Some(shortlist), Some(width)) = (&model.shortlist, model.network.head.row_width()) {
+        if let (Some(shortlist), Some(width)) = (&model.shortlist, model.row_width()) {
             model.table = Some(Table::open(&folder.join(ROWS), shortlist.partition.n_rows(), width)?);
         }
         let path = folder.join(HEAD);
@@ -250,6 +263,7 @@ impl NeuralModel {
         model.network.head = parameters::replace(model.network.head, values)
             .map_err(|reason| parameters::unfit(&path, reason))?;
         model.load_counts(folder)?;
+        model.load_ranker(folder)?;
         Ok(model.ready())
     }
 
@@ -286,6 +300,11 @@ impl NeuralModel {
         self.table.as_ref().map(Rows::new)
     }
 
+    /// Values of a label's row, if labels have rows.
+    fn row_width(&self) -> Option<usize> {
+        self.network.head.outputs().and_then(Outputs::listed).and_then(Listed::row_width)
+    }
+
     /// Groups of labels, if there is a shortlist.
     #[must_use]
     pub fn n_groups(&self) -> Option<usize> {
@@ -314,6 +333,7 @@ impl NeuralModel {
         let windows = numbered(documents);
         let mut rows: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); windows.len()];
         let mut loss = 0.0;
+        let mut seen = self.ranker.as_ref().map(|_| Seen::new(windows.len()));
         let mut numbers: Vec<Vec<f32>> = vec![Vec::new(); windows.len()];
         // Pooling windows needs every label's score, and so does choosing among labels of some levels.
         let early = windows.len() == documents.len() && request.levels.is_none();
@@ -326,11 +346,16 @@ impl NeuralModel {
                 let total = objective.total().map_or(0.0, |total| f64::from(total.into_scalar::<f32>()));
                 loss += total * batch.len() as f64;
             }
-            for (&n, row) in batch.iter().zip(self.network.head.score(input, top_k)) {
-                rows[n] = row;
+            let vectors = || counts::vectors(input.documents, &layers);
+            match &mut seen {
+                Some(seen) => seen.take(batch, vectors(), self.network.head.groups(input)),
+                None => {
+                    let scored = self.network.head.score(input, top_k);
+                    batch.iter().zip(scored).for_each(|(&n, row)| rows[n] = row);
+                }
             }
             if let Some(network) = &self.counts {
-                let vectors = counts::vectors(input.documents, &layers);
+                let vectors = vectors();
                 batch.iter().zip(network.probabilities(vectors)).for_each(|(&n, row)| numbers[n] = row);
             }
         })?;
@@ -344,7 +369,7 @@ impl NeuralModel {
             rows = pool(documents, rows, self.design.tokens.pool);
         }
         rows.iter_mut().for_each(|row| request.narrow(row, &self.taxonomy));
-        Ok(Judged { rows, counts, loss })
+        Ok(Judged { rows, seen, counts, loss })
     }
 
     /// Runs the encoder on windows of similar length at a time; `work` gets the numbers of the windows and their states.
@@ -406,7 +431,8 @@ impl Classifier for NeuralModel {
         for chunk in documents.chunks(CHUNK) {
             request.job.cancel.check()?;
             let tokens = self.tokenize(chunk).map_err(Error::into_core)?;
-            let Judged { rows, counts, .. } = self.run(&tokens, None, request)?;
+            let Judged { rows, seen, counts, .. } = self.run(&tokens, None, request)?;
+            let rows = self.ranked(rows, seen, chunk, &tokens, request);
             scores.append(Scores::from_rows(rows).with_counts(counts));
         }
         Ok(scores)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
+use cladist_core::linear::RankerConfig;
 use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
@@ -123,6 +124,7 @@ pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
         tokens,
         label_smoothing: 0.0,
         shortlist: ShortlistConfig::default(),
+        ranker: RankerConfig::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use cladist_core::Error;
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
 use cladist_core::corpus::{Ancestors, DataConfig};
 use cladist_core::decode::{DecodeConfig, Rule};
-use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain};
+use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain, RankerConfig};
 use cladist_core::metrics::MetricOptions;
 use cladist_core::mixed::MixedConfig;
 use cladist_core::text::normalise::Normalise;
@@ -16,6 +16,7 @@ use cladist_core::text::tfidf::FeatureConfig;
 use cladist_nn::heads::branches::{BranchesConfig, Split};
 use cladist_nn::heads::{AnyHeadConfig, Task};
 use cladist_nn::model::Design;
+use cladist_nn::ranker;
 use cladist_nn::shortlist::ShortlistConfig;
 use cladist_nn::tokens::TokensConfig;
 use cladist_nn::train::TrainConfig;
@@ -89,6 +90,8 @@ pub struct NeuralRecipe {
     pub tokens: TokensConfig,
     /// Which labels are learnt and scored at a time.
     pub shortlist: ShortlistConfig,
+    /// What scores labels of a shortlist instead of the network.
+    pub ranker: RankerConfig,
     /// The training run.
     pub train: TrainConfig,
 }
@@ -110,6 +113,7 @@ impl NeuralRecipe {
             tokens: self.tokens.clone(),
             label_smoothing: self.train.label_smoothing,
             shortlist: self.shortlist,
+            ranker: self.ranker.clone(),
         }
     }
 }
@@ -164,6 +168,8 @@ struct NeuralSections {
     #[serde(default)]
     shortlist: ShortlistConfig,
     #[serde(default)]
+    ranker: RankerConfig,
+    #[serde(default)]
     train: TrainConfig,
 }
 
@@ -209,6 +215,7 @@ impl RunConfig {
                     task: Task::default(),
                     tokens: TokensConfig::default(),
                     shortlist: ShortlistConfig::default(),
+                    ranker: RankerConfig::default(),
                     train: TrainConfig::default(),
                 };
                 // Training twice costs hours here, not seconds.
@@ -245,7 +252,7 @@ impl RunConfig {
                 })?);
             }
             Recipe::Neural(recipe) => {
-                let NeuralRecipe { head, branches, encoder, task, tokens, shortlist, train } =
+                let NeuralRecipe { head, branches, encoder, task, tokens, shortlist, ranker, train } =
                     recipe.as_ref();
                 table.extend(Table::try_from(NeuralSections {
                     encoder: encoder.clone(),
@@ -253,6 +260,7 @@ impl RunConfig {
                     branches: branches.clone(),
                     tokens: tokens.clone(),
                     shortlist: *shortlist,
+                    ranker: ranker.clone(),
                     train: train.clone(),
                 })?);
                 table.insert(head.name().to_owned(), Value::try_from(Section(head))?);
@@ -283,7 +291,7 @@ impl RunConfig {
                 let head = AnyHeadConfig::parse(head.name, section)
                     .ok_or_else(|| format!("`{name}` is not a head on an encoder"))?
                     .map_err(text)?;
-                let NeuralSections { encoder, task, branches, tokens, shortlist, train } =
+                let NeuralSections { encoder, task, branches, tokens, shortlist, ranker, train } =
                     NeuralSections::deserialize(own).map_err(text)?;
                 Recipe::Neural(Box::new(NeuralRecipe {
                     head,
@@ -292,6 +300,7 @@ impl RunConfig {
                     task,
                     tokens,
                     shortlist,
+                    ranker,
                     train,
                 }))
             }
@@ -349,7 +358,7 @@ impl RunConfig {
         let key = |argument: &str| argument.split('=').next().unwrap_or(argument).trim().to_owned();
         let trains = |key: &str| {
             let section = key.split('.').next().unwrap_or(key);
-            ["train", "tokens", "shortlist", "task", "branches", "encoder"].contains(&section)
+            ["train", "tokens", "shortlist", "ranker", "task", "branches", "encoder"].contains(&section)
         };
         match head.family {
             Family::Linear(_) | Family::Mixed => {
@@ -432,7 +441,7 @@ impl RunConfig {
             Recipe::Linear(recipe) => recipe.validate()?,
             Recipe::Neural(recipe) => {
                 recipe.tokens.validate()?;
-                recipe.shortlist.validate()?;
+                ranker::check(&recipe.shortlist, &recipe.ranker)?;
                 recipe.train.validate()?;
             }
             Recipe::Mixed(mixed) => mixed.validate()?,

@@ -211,9 +211,12 @@ pub fn open_with(path: &Path, changes: &[String], session: &Session) -> anyhow::
         let head = settings_of(path)?.head();
         let sections = [head, "tokens", "shortlist"];
         for change in changes {
-            if !sections.iter().any(|section| change.trim_start().starts_with(&format!("{section}."))) {
+            let fixed = change.trim_start().starts_with("shortlist.match_only");
+            if fixed
+                || !sections.iter().any(|section| change.trim_start().starts_with(&format!("{section}.")))
+            {
                 bail!(ConfigError::Missing(format!(
-                    "`{change}` cannot be changed after training\nhint: settings of `{head}`, `tokens` and `shortlist` can"
+                    "`{change}` cannot be changed after training\nhint: settings of `{head}`, `tokens` and `shortlist` can, but for `shortlist.match_only`"
                 )));
             }
         }

@@ -110,6 +110,15 @@ impl Partition {
         self.starts[group] as usize..self.starts[group + 1] as usize
     }
 
+    /// The labels of a group, in the order of their rows.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn labels(&self, group: usize) -> &[u32] {
+        &self.order[self.rows(group)]
+    }
+
     /// The label of a row.
     ///
     /// # Panics

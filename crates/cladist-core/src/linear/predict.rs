@@ -165,10 +165,15 @@ fn average(mut found: Vec<Found>, n_trees: usize) -> Vec<(u32, f32)> {
         .filter_map(|same| {
             let probability = same.iter().map(|found| found.probability).sum::<f64>() / n_trees as f64;
             let raw = same.iter().map(|found| found.raw).sum::<f64>() / same.len() as f64;
-            let told_apart = (probability * (1.0 - TIE * (1.0 - logistic(raw)))) as f32;
-            (told_apart > 0.0).then_some((same[0].label, told_apart.min(1.0 - f32::EPSILON / 2.0)))
+            Some((same[0].label, told_apart(probability, raw)?))
         })
         .collect()
+}
+
+/// A probability that a label with a higher raw score has more of, if that alone would be the same; none if it is 0.
+pub(super) fn told_apart(probability: f64, raw: f64) -> Option<f32> {
+    let told_apart = (probability * (1.0 - TIE * (1.0 - logistic(raw)))) as f32;
+    (told_apart > 0.0).then_some(told_apart.min(1.0 - f32::EPSILON / 2.0))
 }
 
 #[cfg(test)]

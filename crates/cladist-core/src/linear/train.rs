@@ -89,7 +89,12 @@ pub(crate) fn train(
     Ok(forest)
 }
 
-fn settings(config: &LinearConfig, train: &LinearTrain, n_documents: usize, n_total: usize) -> Settings {
+pub(super) fn settings(
+    config: &LinearConfig,
+    train: &LinearTrain,
+    n_documents: usize,
+    n_total: usize,
+) -> Settings {
     let LinearConfig { loss, c, epsilon, prune, .. } = *config;
     // Logistic regression shrinks its scores with the number of documents; this keeps nodes comparable.
     let scale = if loss == Loss::Logistic { n_total as f32 / n_documents.max(1) as f32 } else { 1.0 };
@@ -97,8 +102,8 @@ fn settings(config: &LinearConfig, train: &LinearTrain, n_documents: usize, n_to
 }
 
 /// Classifiers of one node over the features that its documents have, and which features these are.
-#[expect(clippy::too_many_arguments, reason = "the parts of one problem, used once")]
-fn train_node(
+#[expect(clippy::too_many_arguments, reason = "the parts of one problem, named alike by all who have one")]
+pub(super) fn train_node(
     rows: &SparseMatrix,
     documents: &[u32],
     outputs: &[&[u32]],

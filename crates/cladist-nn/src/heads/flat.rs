@@ -126,7 +126,11 @@ impl Head for Flat {
         self.output.label_vectors()
     }
 
-    fn row_width(&self) -> Option<usize> {
-        self.output.row_width()
+    fn outputs(&self) -> Option<&Outputs> {
+        Some(&self.output)
+    }
+
+    fn groups(&self, input: &HeadInput<'_>) -> Option<Tensor<2>> {
+        self.output.groups(self.vectors(input, None))
     }
 }

@@ -39,7 +39,7 @@ pub struct LightXmlConfig {
     pub layers: usize,
     /// Dropout on the document vector.
     pub dropout: f64,
-    /// Width of labels' embeddings; 0 has labels on the document vector itself. Preset: 400 with a shortlist, else 0.
+    /// Width of labels' embeddings; 0 has labels on the document vector itself. Preset: 400 with a shortlist of labels, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<usize>,
     /// What is minimised: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
@@ -95,7 +95,11 @@ impl HeadConfig for LightXmlConfig {
         let first = (last + 1).saturating_sub(layers).max(1);
         let width = (last + 1 - first) * context.hidden_size;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let fine = bottleneck.unwrap_or(if context.shortlist.is_some() { BOTTLENECK } else { 0 });
+        let has_rows = context.shortlist.map(|shortlist| !shortlist.config.match_only);
+        let fine = bottleneck.unwrap_or(if has_rows == Some(true) { BOTTLENECK } else { 0 });
+        if has_rows == Some(false) && fine > 0 {
+            return Err(setting("light-xml.bottleneck", "0 with `shortlist.match_only`", fine));
+        }
         let bottleneck = (fine > 0).then(|| Linear::new(width, fine, &mut random, context.device));
         Ok(LightXml {
             bottleneck,
@@ -141,7 +145,11 @@ impl Head for LightXml {
         self.output.label_vectors()
     }
 
-    fn row_width(&self) -> Option<usize> {
-        self.output.row_width()
+    fn outputs(&self) -> Option<&Outputs> {
+        Some(&self.output)
+    }
+
+    fn groups(&self, input: &HeadInput<'_>) -> Option<Tensor<2>> {
+        self.output.groups(self.vectors(input, None))
     }
 }

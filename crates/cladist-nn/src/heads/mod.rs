@@ -12,6 +12,7 @@ pub mod experts;
 pub mod flat;
 pub mod hilap;
 pub mod hmcn;
+mod input;
 pub mod label_attention;
 pub mod label_pooling;
 pub mod label_sequence;
@@ -39,15 +40,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use document::Pool;
+pub use input::{HeadInput, LabelBatch, LabelStates, Moment};
 pub use objective::Objective;
 
 pub(crate) use document::DocumentVector;
 pub(crate) use labelwise::{Labelwise, select_columns};
 
 use crate::descriptions::DescriptionConfig;
-use crate::encoder::{Encoded, LayerSet};
+use crate::encoder::LayerSet;
 use crate::error::{Error, Result};
-use crate::shortlist::{Rows, Shortlist};
+use crate::shortlist::{Outputs, Shortlist};
 use label_pooling::{caml, laat, lwan};
 use structure::{coding_tree, gat, gcn, hi_match};
 
@@ -115,62 +117,6 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;
 }
 
-/// What a head sees of a batch.
-#[derive(Debug, Clone, Copy)]
-pub struct HeadInput<'a> {
-    /// The documents.
-    pub documents: &'a Encoded,
-    /// The labels, if the head reads their descriptions.
-    pub labels: Option<&'a LabelStates>,
-    /// Rows of labels outside the network, if the head has a shortlist.
-    pub rows: Option<&'a Rows<'a>>,
-    /// The labels that count in the loss, ascending; all if `None`.
-    pub only: Option<&'a [u32]>,
-}
-
-/// Vectors of label descriptions.
-#[derive(Debug, Clone)]
-pub struct LabelStates {
-    /// `[labels, hidden]`
-    pub vectors: Tensor<2>,
-    /// Which labels they are, ascending; all if `None`.
-    pub labels: Option<Vec<u32>>,
-}
-
-/// The labels whose descriptions a training step encodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LabelBatch {
-    /// All, and the encoder learns from them.
-    All,
-    /// These, ascending, and the encoder learns from them; other labels do not count in the step.
-    Of(Vec<u32>),
-    /// All, as the encoder had them when the number of updates was last a multiple of this; it does not learn from them.
-    Every(u64),
-}
-
-impl<'a> HeadInput<'a> {
-    /// Documents alone.
-    #[must_use]
-    pub fn new(documents: &'a Encoded) -> Self {
-        Self::of(documents, None)
-    }
-
-    /// Documents, and labels that were read.
-    #[must_use]
-    pub fn of(documents: &'a Encoded, labels: Option<&'a LabelStates>) -> Self {
-        Self { documents, labels, rows: None, only: None }
-    }
-}
-
-/// Where training is.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment {
-    /// Epochs done, with the part of this one: 1.5 is the middle of the second.
-    pub epoch: f64,
-    /// Seed of this step's dropout; `None` when the loss is only measured.
-    pub seed: Option<u64>,
-}
-
 /// Parameters that share a learning rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -217,8 +163,13 @@ pub trait Head: Module {
         None
     }
 
-    /// Values of a label's row in the table of a shortlist; `None` if the head was built without one.
-    fn row_width(&self) -> Option<usize> {
+    /// The last layer, if it may have a shortlist.
+    fn outputs(&self) -> Option<&Outputs> {
+        None
+    }
+
+    /// Logits `[documents, groups]` of the groups of a shortlist without dropout, if they are matched.
+    fn groups(&self, _input: &HeadInput<'_>) -> Option<Tensor<2>> {
         None
     }
 
@@ -406,11 +357,20 @@ macro_rules! heads {
                 }
             }
 
-            /// See [`Head::row_width`].
+            /// See [`Head::outputs`].
             #[must_use]
-            pub fn row_width(&self) -> Option<usize> {
+            pub fn outputs(&self) -> Option<&Outputs> {
                 match self {
-                    $(Self::$variant(head) => head.row_width(),)+
+                    $(Self::$variant(head) => head.outputs(),)+
+                    Self::Branches(_) => None,
+                }
+            }
+
+            /// See [`Head::groups`].
+            #[must_use]
+            pub fn groups(&self, input: &HeadInput<'_>) -> Option<Tensor<2>> {
+                match self {
+                    $(Self::$variant(head) => head.groups(input),)+
                     Self::Branches(_) => None,
                 }
             }

@@ -10,6 +10,9 @@
 //! so that neither gradients nor the optimiser touch any other row. What a step costs depends on the number of groups and
 //! on how many labels are looked at, not on how many there are. Labels that fit one group need no matcher: all are looked
 //! at, and a head is as it is without a shortlist.
+//!
+//! A matcher may also learn alone (`match_only`, as in X-Transformer), by the squared hinge: labels then have no rows, and a
+//! linear ranker ([`crate::ranker`]) tells those of a group apart.
 
 mod learner;
 mod outputs;
@@ -40,18 +43,24 @@ pub struct ShortlistConfig {
     pub random: usize,
     /// Labels of a training step at most, or as many as its documents have if these are more.
     pub size: usize,
+    /// Whether groups alone are learnt, and labels left to a ranker.
+    pub match_only: bool,
 }
 
 impl Default for ShortlistConfig {
     fn default() -> Self {
-        Self { group_size: 0, top_groups: 10, random: 256, size: 8192 }
+        Self { group_size: 0, top_groups: 10, random: 256, size: 8192, match_only: false }
     }
 }
 
 impl ShortlistConfig {
     /// Refuses values that make no sense, naming the key.
     pub fn validate(&self) -> Result<()> {
-        let Self { group_size: _, top_groups, random: _, size } = *self;
+        let Self { group_size: _, top_groups, random: _, size, match_only } = *self;
+        if match_only && !self.is_on() {
+            let expected = "false without `shortlist.group_size`";
+            return Err(CoreError::setting("shortlist.match_only", expected, match_only).into());
+        }
         for (key, value) in [("shortlist.top_groups", top_groups), ("shortlist.size", size)] {
             if value == 0 {
                 return Err(CoreError::setting(key, "at least 1", value).into());

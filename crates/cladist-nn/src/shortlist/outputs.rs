@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use cladist_core::linear::hinge_probability;
 use cladist_core::scores::keep_top;
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
@@ -16,8 +17,8 @@ use super::{Rows, Shortlist, ShortlistConfig};
 use crate::blocks::Linear;
 use crate::encoder::{linear, place};
 use crate::error::{Error, Result};
-use crate::heads::{HeadContext, HeadInput, Labelwise, Moment, Objective, columns};
-use crate::losses::{Loss, bce_with_logits};
+use crate::heads::{HeadContext, HeadInput, Labelwise, Moment, Objective, columns, select_columns};
+use crate::losses::{Loss, bce_with_logits, squared_hinge};
 use crate::parameters::to_vec;
 
 /// The place of labels at random in the seed of a step, apart from documents, heads and descriptions.
@@ -79,17 +80,37 @@ impl Outputs {
             });
         }
         let n_groups = shortlist.partition.n_groups();
+        if shortlist.config.match_only && loss != Loss::Bce {
+            return Err(Error::Head {
+                problem: "with `shortlist.match_only` labels learn nothing, so they have no loss to choose"
+                    .to_owned(),
+                hint: "leave the loss of the head at `bce`",
+            });
+        }
+        if shortlist.config.match_only && n_groups < 2 {
+            return Err(Error::Head {
+                problem: "all labels are in one group, so `shortlist.match_only` has nothing to match"
+                    .to_owned(),
+                hint: "lower `shortlist.group_size`",
+            });
+        }
         let matcher = (n_groups > 1).then(|| Linear::new(coarse, n_groups, random, context.device));
         Ok(Self::Listed(Listed { matcher, shortlist: Arc::clone(shortlist), width: fine + 1 }))
     }
 
-    /// Values of a label's row in the table; `None` if there is none.
+    /// The outputs of a shortlist, if these are.
     #[must_use]
-    pub fn row_width(&self) -> Option<usize> {
+    pub fn listed(&self) -> Option<&Listed> {
         match self {
             Self::All(_) => None,
-            Self::Listed(listed) => Some(listed.width),
+            Self::Listed(listed) => Some(listed),
         }
+    }
+
+    /// Logits of groups `[documents, groups]`; none if there is no matcher.
+    #[must_use]
+    pub fn groups(&self, vectors: Vectors) -> Option<Tensor<2>> {
+        self.listed().and_then(|listed| listed.matched(vectors.coarse))
     }
 
     /// The loss of a batch.
@@ -106,7 +127,12 @@ impl Outputs {
             Self::All(all) => labelwise.objective(all.forward(vectors.fine), gold, input.only, moment),
             Self::Listed(listed) => {
                 let gold = listed.rows_of(&columns(gold));
-                let groups = listed.matcher.as_ref().map(|matcher| matcher.forward(vectors.coarse));
+                let groups = listed.matched(vectors.coarse);
+                if listed.match_only() {
+                    let hinge = |groups| squared_hinge(groups, &listed.groups_of(&gold));
+                    return groups
+                        .map_or_else(Objective::default, |groups| Objective::of("groups", hinge(groups)));
+                }
                 let picked = listed.pick(groups.as_ref(), &gold, moment.seed);
                 let place = |row: &u32| picked.binary_search(row).ok().map(|place| place as u32);
                 let places: Vec<Vec<u32>> =
@@ -125,7 +151,8 @@ impl Outputs {
         }
     }
 
-    /// Logits `[documents, labels]` and which labels these are: all, or those of the best groups of any document.
+    /// Logits `[documents, labels]` and which labels these are: all, or those of the best groups of any document. Where
+    /// groups alone are learnt, a label has the logit of its group.
     #[must_use]
     pub fn logits(
         &self,
@@ -136,11 +163,18 @@ impl Outputs {
         match self {
             Self::All(all) => (all.forward(vectors.fine), labels.to_vec()),
             Self::Listed(listed) => {
-                let groups = listed.matcher.as_ref().map(|matcher| matcher.forward(vectors.coarse));
+                let groups = listed.matched(vectors.coarse);
                 let picked = listed.pick(groups.as_ref(), &[], None);
-                let label = |&row: &u32| labels[listed.shortlist.partition.label(row as usize) as usize];
-                let of = picked.iter().map(label).collect();
-                (listed.logits(vectors.fine, &picked, rows_of(input)), of)
+                let partition = &listed.shortlist.partition;
+                let of = picked.iter().map(|&row| labels[partition.label(row as usize) as usize]).collect();
+                let logits = match groups {
+                    Some(groups) if listed.match_only() => {
+                        let groups_of: Vec<u32> = picked.iter().map(|&row| partition.group_of(row)).collect();
+                        select_columns(groups, &groups_of)
+                    }
+                    _ => listed.logits(vectors.fine, &picked, rows_of(input)),
+                };
+                (logits, of)
             }
         }
     }
@@ -156,7 +190,10 @@ impl Outputs {
     ) -> Vec<Vec<(LabelId, f32)>> {
         match self {
             Self::All(all) => labelwise.score(all.forward(vectors.fine), top_k),
-            Self::Listed(listed) => listed.score(vectors, rows_of(input), &labelwise.labels, top_k),
+            Self::Listed(listed) => {
+                let rows = (!listed.match_only()).then(|| rows_of(input));
+                listed.score(vectors, rows, &labelwise.labels, top_k)
+            }
         }
     }
 
@@ -188,6 +225,30 @@ fn rows_of<'a>(input: &HeadInput<'a>) -> &'a Rows<'a> {
 }
 
 impl Listed {
+    /// Values of a label's row in the table; `None` if groups alone are learnt, and there is no table.
+    #[must_use]
+    pub fn row_width(&self) -> Option<usize> {
+        (!self.match_only()).then_some(self.width)
+    }
+
+    fn match_only(&self) -> bool {
+        self.shortlist.config.match_only
+    }
+
+    fn matched(&self, coarse: Tensor<2>) -> Option<Tensor<2>> {
+        self.matcher.as_ref().map(|matcher| matcher.forward(coarse))
+    }
+
+    /// The best groups of a document by their logits, each with a number from 0 to 1: exp(−max(0, 1 − z)³) where groups
+    /// learn by the hinge, else σ(z).
+    pub(crate) fn best_groups(&self, logits: &[f32]) -> Vec<(u32, f32)> {
+        if self.matcher.is_none() {
+            return vec![(0, 1.0)];
+        }
+        let share = |z: f32| if self.match_only() { hinge_probability(z) as f32 } else { sigmoid(z) };
+        self.best(logits, &[]).into_iter().map(|group| (group, share(logits[group as usize]))).collect()
+    }
+
     /// Rows of gold labels; those that no training document has have none.
     fn rows_of(&self, gold: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let partition = &self.shortlist.partition;
@@ -275,36 +336,35 @@ impl Listed {
     }
 
     /// One document after the other, without tensors: rows of a group lie together, and a document scores the same in
-    /// any batch.
+    /// any batch. Without rows, a label scores what its group does.
     fn score(
         &self,
         vectors: Vectors,
-        rows: &Rows<'_>,
+        rows: Option<&Rows<'_>>,
         labels: &[LabelId],
         top_k: Option<usize>,
     ) -> Vec<Vec<(LabelId, f32)>> {
         let partition = &self.shortlist.partition;
-        let groups = self.matcher.as_ref().map(|matcher| to_vec(matcher.forward(vectors.coarse)));
-        let (n_groups, table) = (partition.n_groups(), rows.table());
+        let groups = self.matched(vectors.coarse).map(to_vec).unwrap_or_default();
+        let n_groups = if groups.is_empty() { 0 } else { partition.n_groups() };
         let fine = to_vec(vectors.fine);
         fine.par_chunks_exact(self.width - 1)
             .enumerate()
             .map(|(n, x)| {
-                let logits = groups.as_ref().map(|groups| &groups[n * n_groups..][..n_groups]);
-                let best = logits.map_or_else(|| vec![0], |logits| self.best(logits, &[]));
                 let mut row: Vec<(LabelId, f32)> = Vec::new();
                 let mut out = Vec::new();
-                for group in best {
-                    let share = logits.map_or(1.0, |logits| sigmoid(logits[group as usize]));
+                for (group, share) in self.best_groups(&groups[n * n_groups..][..n_groups]) {
+                    let of_group =
+                        partition.labels(group as usize).iter().map(|&label| labels[label as usize]);
+                    let Some(rows) = rows else {
+                        row.extend(of_group.map(|label| (label, share)));
+                        continue;
+                    };
                     let range = partition.rows(group as usize);
                     out.clear();
                     out.resize(range.len(), 0.0);
-                    rows::outputs(table.rows(range.clone()), x, &mut out);
-                    row.extend(
-                        range
-                            .zip(&out)
-                            .map(|(row, &z)| (labels[partition.label(row) as usize], sigmoid(z) * share)),
-                    );
+                    rows::outputs(rows.table().rows(range), x, &mut out);
+                    row.extend(of_group.zip(&out).map(|(label, &z)| (label, sigmoid(z) * share)));
                 }
                 if let Some(k) = top_k {
                     keep_top(&mut row, k);

@@ -27,12 +27,12 @@ use crate::train::tests::{Run, quick};
 
 /// Groups of at most so many labels, all of which are looked at.
 fn all(group_size: usize) -> ShortlistConfig {
-    ShortlistConfig { group_size, top_groups: 99, random: 0, size: 999 }
+    ShortlistConfig { group_size, top_groups: 99, random: 0, size: 999, match_only: false }
 }
 
 /// Groups of two labels, of which few are looked at.
 fn few() -> ShortlistConfig {
-    ShortlistConfig { group_size: 2, top_groups: 1, random: 0, size: 4 }
+    ShortlistConfig { group_size: 2, top_groups: 1, random: 0, size: 4, match_only: false }
 }
 
 fn listed(shortlist: ShortlistConfig) -> Design {
@@ -328,7 +328,7 @@ fn it_is_the_same_after_saving_and_loading() {
 #[test]
 fn it_learns_eight_documents_by_heart() {
     let toy = Toy::new(Task::MultiLabel);
-    let two = ShortlistConfig { group_size: 2, top_groups: 3, random: 1, size: 6 };
+    let two = ShortlistConfig { top_groups: 3, random: 1, size: 6, ..few() };
     for (name, design) in [("flat", listed(two)), ("light-xml", light(two))] {
         let config = TrainConfig {
             epochs: 100,

@@ -15,11 +15,17 @@ pub(super) fn fingerprint(plan: &Plan<'_>, model: &NeuralModel, examples: &[(usi
     let settings =
         TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..plan.config.clone() };
     hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
-    let Design { head, branches, task, tokens, label_smoothing, shortlist } = &model.design;
+    // A ranker comes after all this.
+    let Design { head, branches, task, tokens, label_smoothing, shortlist, ranker: _ } = &model.design;
     let section = head.serialize_section(serde_json::value::Serializer).unwrap_or_default();
     let mut design = serde_json::json!([head.name(), section, branches, task, tokens, label_smoothing]);
     if let (true, Some(design)) = (shortlist.is_on(), design.as_array_mut()) {
-        design.push(serde_json::json!(shortlist));
+        let mut shortlist = serde_json::json!(shortlist);
+        if let Some(values) = shortlist.as_object_mut().filter(|values| values["match_only"] == false) {
+            // Runs that began before there was a choice go on.
+            values.remove("match_only");
+        }
+        design.push(shortlist);
     }
     hasher.update(design.to_string().as_bytes());
     let labels = model.descriptions.iter().flat_map(Descriptions::ids).zip(0u64..);

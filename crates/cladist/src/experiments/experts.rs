@@ -29,6 +29,7 @@ const METHODS: &[&str] = &[
     "attention-xml",
     "light-xml",
     "aplc",
+    "x-transformer",
     "one-expert",
     "two-experts",
     "three-experts",
@@ -72,6 +73,17 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         Variant::new("attention-xml", &[("head", "attention-xml"), WORDS, RATE, RATE_OF_LABELS, RATE_ABOVE]),
         Variant::new("light-xml", &[("head", "light-xml")]),
         Variant::new("aplc", &[("head", "aplc")]),
+        Variant::new(
+            "x-transformer",
+            &[
+                ("head", "flat"),
+                ("shortlist.group_size", "125"),
+                ("shortlist.match_only", "true"),
+                ("ranker.on", "true"),
+                // Until there is a ranker, labels of a group cannot be told apart.
+                ("train.monitor", "loss"),
+            ],
+        ),
         Variant::new("one-expert", &[HEAD, experts("[\"D-last\"]")]),
         Variant::new("two-experts", &[HEAD, experts("[\"D-last\", \"A-1\"]")]),
         Variant::new("three-experts", &[HEAD, experts("[\"D-last\", \"A-1\", \"A-mid\"]")]),

@@ -119,7 +119,8 @@ fn labels_with_spaces_are_refused_or_joined() {
 #[test]
 fn benchmarks_come_into_a_layout_that_is_read_as_it_is() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/hiagm_layout.py");
-    let python = |arguments: &[&str]| std::process::Command::new("python3").arg(script).args(arguments).output();
+    let python =
+        |arguments: &[&str]| std::process::Command::new("python3").arg(script).args(arguments).output();
     let Ok(tested) = python(&["--self-test"]) else {
         println!("skipped: no python3 here");
         return;

@@ -72,6 +72,25 @@ fn with_a_shortlist_labels_are_scored_in_groups() {
 }
 
 #[test]
+fn with_a_ranker_groups_come_from_the_network_and_labels_from_linear_classifiers() {
+    let place = Place::with_corpus();
+    let train = format!(
+        "{} --set shortlist.group_size=2 --set shortlist.top_groups=3 --set shortlist.match_only=true",
+        train(25)
+    );
+    place.run(&format!("{train} --out none")).fails(78, &["`shortlist.match_only`", "`ranker.on`"]);
+    place.run(&format!("{train} --set ranker.on=true --out run --quiet")).ok();
+    for name in ["groups.safetensors", "ranker.safetensors", "features.safetensors", "vocabulary.txt"] {
+        assert!(place.path("run/bundle").join(name).exists(), "{name}");
+    }
+    assert!(!place.path("run/bundle/rows.safetensors").exists());
+    let metrics = place.run("evaluate run --json").json()["metrics"].clone();
+    assert!(metrics["micro-f1"].as_f64() > Some(0.6), "{metrics}");
+    place.run("evaluate run --set shortlist.match_only=false").fails(78, &["after training"]);
+    place.run("predict run corpus/test.jsonl --top-k 3").ok();
+}
+
+#[test]
 fn a_bundle_serves_as_an_encoder() {
     let place = Place::with_corpus();
     place.run(&format!("{} --out first --quiet", train(6))).ok();

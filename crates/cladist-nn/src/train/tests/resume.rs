@@ -99,7 +99,7 @@ fn so_do_documents_in_windows_one_label_each_and_levels_at_layers() {
 
 #[test]
 fn so_do_rows_of_a_shortlist_their_average_and_the_best_of_them() {
-    let shortlist = ShortlistConfig { group_size: 2, top_groups: 2, random: 1, size: 6 };
+    let shortlist = ShortlistConfig { group_size: 2, top_groups: 2, random: 1, size: 6, match_only: false };
     for averaging in [None, Some(AveragingConfig { start_epoch: 1, every: 2 })] {
         let config = TrainConfig { accumulate: 2, batch_size: 2, averaging, ..quick() };
         let config = TrainConfig { epochs: 3, monitor: "sum".to_owned(), ..config };

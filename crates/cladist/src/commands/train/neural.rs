@@ -106,6 +106,11 @@ pub(super) fn run(
         job.progress.stage("learn how many labels documents have", train_documents.len() as u64);
         classifier.learn_counts(&train_documents, &examples.gold, recipe.train.seed, &job)?;
     }
+    if recipe.ranker.on {
+        classifier.learn_ranker(&train_documents, &examples.gold, recipe.train.seed, &session.job())?;
+        let weights = classifier.n_ranker_weights().unwrap_or_default();
+        session.output.note(format!("the ranker has {weights} weights"));
+    }
     let classifier = Arc::new(classifier);
     let mut pipeline = Pipeline::new(Arc::clone(&classifier) as _, normalise);
     let (thresholds, _) = choose(&mut pipeline, &config.common, dev, session)?;
