@@ -36,7 +36,7 @@ fn world() -> World {
 }
 
 fn unique(mut groups: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
-    groups.iter_mut().for_each(|groups| groups.dedup());
+    groups.iter_mut().for_each(Vec::dedup);
     groups
 }
 
