@@ -94,7 +94,7 @@ impl HeadConfig for AttentionXmlConfig {
         let width = context.hidden_size;
         Ok(AttentionXml {
             reader: Bidirectional::new(Cell::Lstm, width, *units, *layers, false, *dropout, random, device),
-            look: LabelLook::new(2 * units, hidden, n_labels, random, device),
+            look: LabelLook::new(2 * units, hidden, Some(n_labels), random, device),
             labelwise: Labelwise::new(context, Loss::default()),
             layer: context.n_layers,
             rates: (*word_dropout, *dropout),
@@ -113,7 +113,7 @@ impl AttentionXml {
     }
 
     fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
-        self.look.logits(self.states(input, seed), input.documents.packing())
+        self.look.logits(self.look.own(), self.states(input, seed), input.documents.packing())
     }
 }
 
@@ -140,7 +140,8 @@ impl Head for AttentionXml {
     }
 
     fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
-        Some(self.look.weights(self.states(input, None), input.documents.packing(), labels))
+        let states = self.states(input, None);
+        Some(LabelLook::weights(self.look.own_of(labels), states, input.documents.packing()))
     }
 
     fn group(&self, parameter: &str) -> Group {

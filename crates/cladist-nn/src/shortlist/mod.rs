@@ -26,6 +26,7 @@ pub use outputs::{Listed, Outputs, Vectors};
 pub use table::{Rows, Table};
 
 pub(crate) use learner::RowLearner;
+pub(crate) use outputs::rows_of;
 pub(crate) use table::ROWS;
 
 use crate::error::Result;

@@ -1,5 +1,6 @@
 //! One output per label: of all labels, or of a shortlist.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use burn::module::Module;
@@ -133,10 +134,7 @@ impl Outputs {
                     return groups
                         .map_or_else(Objective::default, |groups| Objective::of("groups", hinge(groups)));
                 }
-                let picked = listed.pick(groups.as_ref(), &gold, moment.seed);
-                let place = |row: &u32| picked.binary_search(row).ok().map(|place| place as u32);
-                let places: Vec<Vec<u32>> =
-                    gold.iter().map(|rows| rows.iter().filter_map(place).collect()).collect();
+                let (picked, places) = listed.step(groups.as_ref(), &gold, moment.seed);
                 let logits = listed.logits(vectors.fine, &picked, rows_of(input));
                 let objective = labelwise.loss(logits, &places, moment);
                 match groups {
@@ -216,7 +214,7 @@ impl Outputs {
 }
 
 /// The rows of an input.
-fn rows_of<'a>(input: &HeadInput<'a>) -> &'a Rows<'a> {
+pub(crate) fn rows_of<'a>(input: &HeadInput<'a>) -> &'a Rows<'a> {
     match input.rows {
         Some(rows) => rows,
         // The model has a table for every head that is built with a shortlist.
@@ -231,11 +229,11 @@ impl Listed {
         (!self.match_only()).then_some(self.width)
     }
 
-    fn match_only(&self) -> bool {
+    pub(crate) fn match_only(&self) -> bool {
         self.shortlist.config.match_only
     }
 
-    fn matched(&self, coarse: Tensor<2>) -> Option<Tensor<2>> {
+    pub(crate) fn matched(&self, coarse: Tensor<2>) -> Option<Tensor<2>> {
         self.matcher.as_ref().map(|matcher| matcher.forward(coarse))
     }
 
@@ -250,7 +248,7 @@ impl Listed {
     }
 
     /// Rows of gold labels; those that no training document has have none.
-    fn rows_of(&self, gold: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    pub(crate) fn rows_of(&self, gold: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let partition = &self.shortlist.partition;
         gold.iter()
             .map(|labels| labels.iter().filter_map(|&label| partition.row_of(label)).collect())
@@ -258,7 +256,7 @@ impl Listed {
     }
 
     /// Groups of rows, each once.
-    fn groups_of(&self, rows: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    pub(crate) fn groups_of(&self, rows: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let groups = |rows: &Vec<u32>| {
             let mut groups: Vec<u32> =
                 rows.iter().map(|&row| self.shortlist.partition.group_of(row)).collect();
@@ -288,7 +286,7 @@ impl Listed {
 
     /// Rows for a batch, ascending: those of gold labels; of the best groups, first of each document's best, then of its
     /// second, and so on while there is room; and, in training, of labels at random.
-    fn pick(&self, groups: Option<&Tensor<2>>, gold: &[Vec<u32>], seed: Option<u64>) -> Vec<u32> {
+    pub(crate) fn pick(&self, groups: Option<&Tensor<2>>, gold: &[Vec<u32>], seed: Option<u64>) -> Vec<u32> {
         let Shortlist { partition, config: ShortlistConfig { random, size, .. } } = &*self.shortlist;
         let n_rows = partition.n_rows() as u32;
         let Some(groups) = groups else { return (0..n_rows).collect() };
@@ -328,6 +326,30 @@ impl Listed {
         picked.sort_unstable();
         picked.dedup();
         picked
+    }
+
+    /// The label of a row.
+    pub(crate) fn label(&self, row: u32) -> u32 {
+        self.shortlist.partition.label(row as usize)
+    }
+
+    /// The rows of a group.
+    pub(crate) fn group(&self, group: u32) -> Range<u32> {
+        let rows = self.shortlist.partition.rows(group as usize);
+        rows.start as u32..rows.end as u32
+    }
+
+    /// The rows of a training step, ascending, and the places of each document's gold rows among them.
+    pub(crate) fn step(
+        &self,
+        groups: Option<&Tensor<2>>,
+        gold: &[Vec<u32>],
+        seed: Option<u64>,
+    ) -> (Vec<u32>, Vec<Vec<u32>>) {
+        let picked = self.pick(groups, gold, seed);
+        let place = |row: &u32| picked.binary_search(row).ok().map(|place| place as u32);
+        let places = gold.iter().map(|rows| rows.iter().filter_map(place).collect()).collect();
+        (picked, places)
     }
 
     fn logits(&self, fine: Tensor<2>, picked: &[u32], rows: &Rows<'_>) -> Tensor<2> {

@@ -18,41 +18,53 @@ use rand_chacha::ChaCha8Rng;
 use crate::blocks::{Linear, Matrix, Perceptron};
 use crate::encoder::Packing;
 use crate::fused::by_rows;
-use crate::heads::label_attention::{labels_at_once, seen, weights};
+use crate::heads::label_attention::{labels_at_once, seen, select, weights};
 
 /// The vectors of labels and the network that all share.
 #[derive(Module, Debug)]
 pub struct LabelLook {
-    pub(super) queries: Matrix,
+    /// None where labels' vectors are rows of a table.
+    pub(super) queries: Option<Matrix>,
     pub(super) first: Linear,
     pub(super) rest: Perceptron,
 }
 
 impl LabelLook {
-    /// New parameters for states of this width; the MLP has `hidden` layers.
+    /// New parameters for states of this width; the MLP has `hidden` layers. Without a number of labels there are no vectors
+    /// of labels.
     pub(crate) fn new(
         width: usize,
         hidden: &[usize],
-        n_labels: usize,
+        n_labels: Option<usize>,
         random: &mut ChaCha8Rng,
         device: &Device,
     ) -> Self {
         let widths = [hidden, &[1]].concat();
         Self {
-            queries: Matrix::new(width, n_labels, random, device),
+            queries: n_labels.map(|n_labels| Matrix::new(width, n_labels, random, device)),
             first: Linear::new(width, widths[0], random, device),
             rest: Perceptron::new(&widths, random, device),
         }
     }
 
-    /// Logits `[documents, labels]` from packed token states.
-    pub(crate) fn logits(&self, tokens: Tensor<2>, packing: &Packing) -> Tensor<2> {
-        self.logits_in_parts(tokens, packing, None)
+    /// The vectors of all labels, where they are parameters.
+    pub(crate) fn own(&self) -> Tensor<2> {
+        match &self.queries {
+            Some(queries) => queries.weight(),
+            // Whoever builds this without vectors of labels brings them along.
+            None => unreachable!("vectors of labels are missing"),
+        }
+    }
+
+    /// Logits `[documents, labels]` of labels with these vectors, from packed token states.
+    pub(crate) fn logits(&self, queries: Tensor<2>, tokens: Tensor<2>, packing: &Packing) -> Tensor<2> {
+        self.logits_in_parts(queries, tokens, packing, None)
     }
 
     /// The same with so many labels at once; as many as memory allows if `None`.
     pub(super) fn logits_in_parts(
         &self,
+        queries: Tensor<2>,
         tokens: Tensor<2>,
         packing: &Packing,
         at_once: Option<usize>,
@@ -70,18 +82,22 @@ impl LabelLook {
             let logits = if rest.is_empty() { seen } else { rest.forward(activation::relu(seen)) };
             logits.reshape([labels, documents])
         });
-        by_rows(self.queries.weight(), &self.rest, inputs, at_once, work).transpose()
+        by_rows(queries, &self.rest, inputs, at_once, work).transpose()
     }
 
-    /// How much these labels look at each token: `[documents, labels, longest]`.
-    pub(crate) fn weights(&self, tokens: Tensor<2>, packing: &Packing, labels: &[LabelId]) -> Tensor<3> {
+    /// How much labels with these vectors look at each token: `[documents, labels, longest]`.
+    pub(crate) fn weights(queries: Tensor<2>, tokens: Tensor<2>, packing: &Packing) -> Tensor<3> {
+        weights(queries.unsqueeze_dim(1), tokens, packing, 1, 1.0).squeeze_dim(1)
+    }
+
+    /// The vectors of these labels, where they are parameters.
+    pub(crate) fn own_of(&self, labels: &[LabelId]) -> Tensor<2> {
         let numbers: Vec<u32> = labels.iter().map(|label| label.index() as u32).collect();
-        let queries = self.queries.rows(&numbers).unsqueeze_dim(1);
-        weights(queries, tokens, packing, 1, 1.0).squeeze_dim(1)
+        select(self.own(), Some(&numbers))
     }
 
     /// What each label looks with.
     pub(crate) fn vectors(&self) -> Vec<SparseRow> {
-        self.queries.outputs()
+        self.queries.as_ref().map(Matrix::outputs).unwrap_or_default()
     }
 }

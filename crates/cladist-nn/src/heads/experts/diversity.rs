@@ -46,9 +46,14 @@ pub(super) struct Diversity {
 const FAR: f64 = 10.0;
 
 impl Diversity {
-    /// L, and the mean of KL over documents' gold labels and pairs; `None` without pairs or gold labels. Nothing is
+    /// L, and the mean of KL over documents' gold labels and pairs, where `label` is that of a column of the logits; `None` without pairs or gold labels. Nothing is
     /// made of other labels.
-    pub(super) fn of(&self, logits: &[Tensor<2>], gold: &[Vec<u32>]) -> Option<(Tensor<1>, Tensor<1>)> {
+    pub(super) fn of(
+        &self,
+        logits: &[Tensor<2>],
+        gold: &[Vec<u32>],
+        label: impl Fn(u32) -> u32,
+    ) -> Option<(Tensor<1>, Tensor<1>)> {
         let pairs = self.pairs.of(logits.len());
         let most = gold.iter().map(Vec::len).max().unwrap_or(0);
         if pairs.is_empty() || most == 0 {
@@ -58,9 +63,9 @@ impl Diversity {
         let (mut columns, mut shares, mut there) =
             (vec![0i64; n * most], vec![0.0f32; n * most], vec![0.0f32; n * most]);
         for (document, labels) in gold.iter().enumerate() {
-            for (place, &label) in (document * most..).zip(labels) {
-                columns[place] = i64::from(label);
-                let documents = self.counts.get(label as usize).copied().unwrap_or(0).max(1) as usize;
+            for (place, &column) in (document * most..).zip(labels) {
+                columns[place] = i64::from(column);
+                let documents = self.counts.get(label(column) as usize).copied().unwrap_or(0).max(1) as usize;
                 shares[place] = 1.0 / (documents * n) as f32;
                 there[place] = 1.0;
             }

@@ -9,6 +9,7 @@
 
 mod attention;
 mod diversity;
+mod listed;
 mod name;
 
 use std::ops::RangeInclusive;
@@ -33,6 +34,7 @@ use crate::blocks::{Perceptron, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
 use crate::losses::bce_with_logits;
+use crate::shortlist::Outputs;
 use diversity::Diversity;
 
 /// One line of help.
@@ -113,12 +115,17 @@ pub struct Expert {
     name: ExpertName,
     #[module(skip)]
     layers: Vec<usize>,
+    /// Where its weights begin in the row of a label, if labels have rows.
+    #[module(skip)]
+    column: usize,
 }
 
 /// The head.
 #[derive(Module, Debug)]
 pub struct Experts {
     experts: Vec<Expert>,
+    /// Groups of labels, if what experts have of a label is a row of a table.
+    groups: Option<Outputs>,
     #[module(skip)]
     labels: Vec<LabelId>,
     #[module(skip)]
@@ -127,6 +134,10 @@ pub struct Experts {
     config: ExpertsConfig,
     #[module(skip)]
     label_smoothing: f64,
+    #[module(skip)]
+    last: usize,
+    #[module(skip)]
+    hidden: usize,
 }
 
 impl HeadConfig for ExpertsConfig {
@@ -144,21 +155,31 @@ impl HeadConfig for ExpertsConfig {
         self.check(context.task)?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let (width, n_labels, device) = (context.hidden_size, context.taxonomy.n_labels(), context.device);
+        let all = context.shortlist.is_none().then_some(n_labels);
+        let mut columns = 0;
         let expert = |name: &ExpertName| {
             let layers = name.resolve(context.n_layers)?;
-            let parts = match name.kind {
+            let mut widths = [&[layers.len() * width], &self.document_hidden[..]].concat();
+            let (parts, row) = match name.kind {
                 Kind::Document => {
-                    let widths = [&[layers.len() * width], &self.document_hidden[..], &[n_labels]].concat();
-                    Parts::Document(Perceptron::new(&widths, &mut random, device))
+                    let row = widths.last().copied().unwrap_or(0);
+                    widths.extend(all);
+                    (Parts::Document(Perceptron::new(&widths, &mut random, device)), row + 1)
                 }
                 Kind::Attention => {
-                    Parts::Attention(LabelLook::new(width, &self.hidden, n_labels, &mut random, device))
+                    let look = LabelLook::new(width, &self.hidden, all, &mut random, device);
+                    (Parts::Attention(look), width)
                 }
             };
-            Ok(Expert { parts, name: name.clone(), layers })
+            columns += row;
+            Ok(Expert { parts, name: name.clone(), layers, column: columns - row })
         };
+        let experts = self.experts.iter().map(expert).collect::<Result<_>>()?;
         Ok(Experts {
-            experts: self.experts.iter().map(expert).collect::<Result<_>>()?,
+            experts,
+            groups: listed::groups(columns, context, &mut random)?,
+            last: context.n_layers,
+            hidden: width,
             labels: context.taxonomy.labels().collect(),
             diversity: Diversity {
                 pairs: self.pairs,
@@ -211,17 +232,64 @@ impl Experts {
         names.zip(self.compute(input, None)).collect()
     }
 
-    fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Vec<Tensor<2>> {
+    /// What each expert reads: vectors of documents, or tokens.
+    fn read(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Vec<Tensor<2>> {
         let documents = input.documents;
-        let logits = |(n, expert): (usize, &Expert)| match &expert.parts {
-            Parts::Document(output) => {
+        let read = |(n, expert): (usize, &Expert)| match &expert.parts {
+            Parts::Document(_) => {
                 let vectors = expert.layers.iter().map(|&layer| documents.cls(layer)).collect();
                 let seed = seed.map(|seed| place(seed, DROPOUT + n as u64));
-                output.forward(dropout(Tensor::cat(vectors, 1), self.config.dropout, seed))
+                dropout(Tensor::cat(vectors, 1), self.config.dropout, seed)
             }
-            Parts::Attention(look) => look.logits(documents.packed(expert.layers[0]), documents.packing()),
+            Parts::Attention(_) => documents.packed(expert.layers[0]),
         };
-        self.experts.iter().enumerate().map(logits).collect()
+        self.experts.iter().enumerate().map(read).collect()
+    }
+
+    /// The logits `[documents, labels]` of every expert.
+    fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Vec<Tensor<2>> {
+        let experts = self.experts.iter().zip(self.read(input, seed));
+        let logits = |(expert, read): (&Expert, Tensor<2>)| match &expert.parts {
+            Parts::Document(output) => output.forward(read),
+            Parts::Attention(look) => look.logits(look.own(), read, input.documents.packing()),
+        };
+        experts.map(logits).collect()
+    }
+
+    /// The losses of logits whose columns are labels by `label`, and the columns of gold labels.
+    fn learn(
+        &self,
+        logits: &[Tensor<2>],
+        gold: &[Vec<u32>],
+        moment: &Moment,
+        label: impl Fn(u32) -> u32,
+    ) -> Objective {
+        let bce = |logits: Tensor<2>| bce_with_logits(logits, gold, self.label_smoothing);
+        let n = logits.len() as f64;
+        let mut objective = Objective::default();
+        match self.config.loss {
+            ExpertLoss::Individual => {
+                for (expert, logits) in self.experts.iter().zip(logits) {
+                    objective = objective.with(&format!("bce-{}", expert.name), 1.0 / n, bce(logits.clone()));
+                }
+            }
+            ExpertLoss::Collaborative => {
+                if let Some(sum) = sum(logits.iter().cloned()) {
+                    objective = objective.with("bce", 1.0, bce(sum / n));
+                }
+            }
+        }
+        // What dev is judged by stays the same from the first epoch to the last.
+        if moment.seed.is_some()
+            && let Some((value, kl)) = self.diversity.of(logits, gold, label)
+        {
+            let due = moment.epoch >= self.config.diversity_after.unwrap_or(0) as f64;
+            if due && self.config.diversity > 0.0 {
+                objective = objective.with("diversity", self.config.diversity, value);
+            }
+            objective = objective.with("expert-kl", 0.0, kl);
+        }
+        objective
     }
 
     fn looks(&self) -> impl Iterator<Item = (&LabelLook, usize)> {
@@ -240,42 +308,24 @@ fn sum<const D: usize>(tensors: impl IntoIterator<Item = Tensor<D>>) -> Option<T
 impl Head for Experts {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let gold = columns(gold);
-        let logits = self.compute(input, moment.seed);
-        let bce = |logits: Tensor<2>| bce_with_logits(logits, &gold, self.label_smoothing);
-        let n = logits.len() as f64;
-        let mut objective = Objective::default();
-        match self.config.loss {
-            ExpertLoss::Individual => {
-                for (expert, logits) in self.experts.iter().zip(&logits) {
-                    objective = objective.with(&format!("bce-{}", expert.name), 1.0 / n, bce(logits.clone()));
-                }
-            }
-            ExpertLoss::Collaborative => {
-                if let Some(sum) = sum(logits.iter().cloned()) {
-                    objective = objective.with("bce", 1.0, bce(sum / n));
-                }
-            }
+        match self.listed() {
+            Some(listed) => self.objective_listed(listed, input, &gold, moment),
+            None => self.learn(&self.compute(input, moment.seed), &gold, moment, |label| label),
         }
-        // What dev is judged by stays the same from the first epoch to the last.
-        if moment.seed.is_some()
-            && let Some((value, kl)) = self.diversity.of(&logits, &gold)
-        {
-            let due = moment.epoch >= self.config.diversity_after.unwrap_or(0) as f64;
-            if due && self.config.diversity > 0.0 {
-                objective = objective.with("diversity", self.config.diversity, value);
-            }
-            objective = objective.with("expert-kl", 0.0, kl);
-        }
-        objective
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
-        let layers: LayerSet = self.experts.iter().flat_map(|expert| expert.layers.iter().copied()).collect();
+        let last = self.groups.as_ref().map(|_| self.last);
+        let layers = self.experts.iter().flat_map(|expert| expert.layers.iter().copied());
+        let layers: LayerSet = layers.chain(last).collect();
         let only_cls = self.looks().all(|(_, layer)| Some(layer) != layers.last());
         if only_cls { layers.first_tokens() } else { layers }
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
+        if let Some(listed) = self.listed() {
+            return self.score_listed(listed, input, top_k);
+        }
         let n = self.experts.len() as f64;
         match sum(self.compute(input, None).into_iter().map(activation::sigmoid)) {
             Some(sum) => rows(sum / n, &self.labels, top_k),
@@ -284,6 +334,9 @@ impl Head for Experts {
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
+        if let Some(listed) = self.listed() {
+            return self.logits_listed(listed, input);
+        }
         let parts: Vec<(Tensor<2>, f64)> =
             self.compute(input, None).into_iter().map(|logits| (logits, 1.0)).collect();
         Some((log_odds(&parts)?, self.labels.clone()))
@@ -291,6 +344,9 @@ impl Head for Experts {
 
     /// What experts have of a label, side by side: its outputs, and what it looks with.
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
+        if self.groups.is_some() {
+            return None;
+        }
         let mut vectors = vec![SparseRow::new(); self.labels.len()];
         for expert in &self.experts {
             let of_labels = match &expert.parts {
@@ -308,11 +364,27 @@ impl Head for Experts {
     /// The mean over the experts that look at tokens.
     fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
         let documents = input.documents;
-        let weights = |(look, layer): (&LabelLook, usize)| {
-            look.weights(documents.packed(layer), documents.packing(), labels)
+        let device = documents.packed(self.looks().next()?.1).device();
+        let rows = self.listed().map(|listed| listed::rows_of_labels(listed, input, labels, &device));
+        let weights = |expert: &Expert| {
+            let Parts::Attention(look) = &expert.parts else { return None };
+            let queries = match &rows {
+                Some(rows) => expert.part(rows, self.hidden),
+                None => look.own_of(labels),
+            };
+            Some(LabelLook::weights(queries, documents.packed(expert.layers[0]), documents.packing()))
         };
-        let n = self.looks().count() as f64;
-        Some(sum(self.looks().map(weights))? / n)
+        let weights: Vec<Tensor<3>> = self.experts.iter().filter_map(weights).collect();
+        let n = weights.len() as f64;
+        Some(sum(weights)? / n)
+    }
+
+    fn outputs(&self) -> Option<&Outputs> {
+        self.groups.as_ref()
+    }
+
+    fn groups(&self, input: &HeadInput<'_>) -> Option<Tensor<2>> {
+        self.listed()?.matched(self.coarse(input, None))
     }
 
     fn group(&self, parameter: &str) -> Group {

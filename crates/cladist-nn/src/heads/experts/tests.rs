@@ -1,14 +1,16 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{Device, TensorData};
+use cladist_core::{Classifier, Request};
 
 use super::*;
 use crate::encoder::{Encoded, Mode, Packing};
 use crate::heads::{AnyHead, AnyHeadConfig};
-use crate::model::NeuralModel;
+use crate::model::{Design, NeuralModel};
 use crate::optim::GradientSum;
-use crate::parameters::{names, replace, to_vec};
+use crate::parameters::{Tensors, named, names, replace, to_vec};
 use crate::random::normal;
+use crate::shortlist::{Rows, ShortlistConfig};
 use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design, fitting};
 
@@ -33,7 +35,7 @@ fn names_of(experts: &[&str]) -> Vec<ExpertName> {
 #[test]
 fn labels_look_as_worked_out_by_hand() {
     let device = Device::flex();
-    let look = LabelLook::new(2, &[], 2, &mut ChaCha8Rng::seed_from_u64(1), &device);
+    let look = LabelLook::new(2, &[], Some(2), &mut ChaCha8Rng::seed_from_u64(1), &device);
     let values = BTreeMap::from([
         ("queries.weight".to_owned(), (vec![2, 2], vec![1.0, 0.0, 0.0, 2.0])),
         ("first.weight".to_owned(), (vec![1, 2], vec![0.5, -1.0])),
@@ -44,10 +46,10 @@ fn labels_look_as_worked_out_by_hand() {
     let packing = Packing::new(&[0, 3]);
     let toy = Toy::new(Task::MultiLabel);
     let labels: Vec<LabelId> = toy.taxonomy.labels().take(2).collect();
-    let weights = to_vec(look.weights(tokens.clone(), &packing, &labels));
+    let weights = to_vec(LabelLook::weights(look.own_of(&labels), tokens.clone(), &packing));
     let expected = [0.422_318_8, 0.155_362_4, 0.422_318_8, 0.063_378_9, 0.468_310_5, 0.468_310_5];
     assert!(close(&weights, &expected), "{weights:?}");
-    let logits = to_vec(look.logits(tokens, &packing));
+    let logits = to_vec(look.logits(look.own(), tokens, &packing));
     assert!(close(&logits, &[-0.055_362_4, -0.570_776_3]), "{logits:?}");
 }
 
@@ -56,13 +58,13 @@ fn the_first_layer_on_tokens_is_the_first_layer_on_what_a_label_sees() {
     let device = Device::flex();
     let packing = Packing::new(&[0, 3, 4, 9]);
     for hidden in [vec![], vec![5], vec![5, 4]] {
-        let look = LabelLook::new(6, &hidden, 7, &mut ChaCha8Rng::seed_from_u64(1), &device);
+        let look = LabelLook::new(6, &hidden, Some(7), &mut ChaCha8Rng::seed_from_u64(1), &device);
         let tokens = random(9, 6, 2, &device);
-        let got = to_vec(look.logits(tokens.clone(), &packing));
+        let got = to_vec(look.logits(look.own(), tokens.clone(), &packing));
         for document in 0..3 {
             let span = packing.offsets[document]..packing.offsets[document + 1];
             let tokens = tokens.clone().narrow(0, span.start, span.len());
-            let scores = look.queries.weight().matmul(tokens.clone().transpose());
+            let scores = look.own().matmul(tokens.clone().transpose());
             let seen = look.first.forward(activation::softmax(scores, 1).matmul(tokens));
             let seen = if hidden.is_empty() { seen } else { look.rest.forward(activation::relu(seen)) };
             for (got, expected) in got[document * 7..].iter().zip(to_vec(seen)) {
@@ -77,10 +79,10 @@ fn labels_in_parts_have_the_logits_and_gradients_of_all_at_once() {
     let device = Device::flex().autodiff();
     let packing = Packing::new(&[0, 3, 4, 9]);
     for hidden in [vec![], vec![5]] {
-        let look = LabelLook::new(6, &hidden, 7, &mut ChaCha8Rng::seed_from_u64(1), &device);
+        let look = LabelLook::new(6, &hidden, Some(7), &mut ChaCha8Rng::seed_from_u64(1), &device);
         let run = |at_once: usize| {
             let tokens = random(9, 6, 2, &device).require_grad();
-            let logits = look.logits_in_parts(tokens.clone(), &packing, Some(at_once));
+            let logits = look.logits_in_parts(look.own(), tokens.clone(), &packing, Some(at_once));
             let mut gradients = (logits.clone() * 3.0).sin().sum().backward();
             let mut values = vec![to_vec(logits), to_vec(tokens.grad_remove(&mut gradients).unwrap())];
             let mut sum = GradientSum::default();
@@ -114,7 +116,7 @@ fn losses_are_as_worked_out_by_hand() {
     let collaborative = bce((u.clone() + v.clone()) / 2.0);
     assert!((collaborative - 1.186_529_1).abs() < 1e-6, "{collaborative}");
     let both = [u.clone(), v.clone()];
-    let (loss, kl) = diversity(Pairs::All, false).of(&both, &gold).unwrap();
+    let (loss, kl) = diversity(Pairs::All, false).of(&both, &gold, |label| label).unwrap();
     assert!((value(loss.clone()) + 0.025_763_6).abs() < 1e-6);
     assert!((individual + 0.01 * value(loss.clone()) - 1.214_057_6).abs() < 1e-6);
     assert!((value(kl) - (0.123_160_4 + 0.015_228_1) / 2.0).abs() < 1e-6);
@@ -123,7 +125,7 @@ fn losses_are_as_worked_out_by_hand() {
     assert!(close(&of(&u), &[-0.048_209_8, 0.004_909_7, 0.0]), "{:?}", of(&u));
     assert!(close(&of(&v), &[0.049_029_1, -0.005_419_8, 0.0]), "{:?}", of(&v));
     let both = [v.clone(), u.clone()];
-    let (_, kl) = diversity(Pairs::All, false).of(&both, &gold).unwrap();
+    let (_, kl) = diversity(Pairs::All, false).of(&both, &gold, |label| label).unwrap();
     assert!((value(kl) - (0.121_183_6 + 0.016_192_0) / 2.0).abs() < 1e-6);
     let odds = to_vec(activation::sigmoid(log_odds(&both.map(|logits| (logits, 1.0))).unwrap()));
     assert!(close(&odds, &[0.476_515_7, 0.270_750_4, 0.751_628_2]), "{odds:?}");
@@ -161,7 +163,7 @@ fn gradients_of_diversity_are_finite_differences() {
             sum / (3.0 * compared.len() as f64)
         };
         let logits: Vec<Tensor<2>> = (0..3).map(|seed| random(3, 3, seed, &device).require_grad()).collect();
-        let (loss, _) = diversity(pairs, symmetric).of(&logits, &gold).unwrap();
+        let (loss, _) = diversity(pairs, symmetric).of(&logits, &gold, |label| label).unwrap();
         let value = f64::from(loss.clone().inner().into_scalar::<f32>());
         assert!((value - formula(&start)).abs() < 1e-6, "{value} {}", formula(&start));
         let gradients = loss.backward();
@@ -182,12 +184,15 @@ fn experts_far_apart_are_driven_no_further() {
     let device = Device::flex().autodiff();
     let row = |cell: f32| Tensor::<2>::from_floats([[cell, 0.0, 0.0]], &device).require_grad();
     let logits = [row(-1.0), row(-90.0)];
-    let (loss, kl) = diversity(Pairs::All, false).of(&logits, &[vec![0]]).unwrap();
+    let (loss, kl) = diversity(Pairs::All, false).of(&logits, &[vec![0]], |label| label).unwrap();
     assert!(kl.inner().into_scalar::<f32>() < 3.0);
     let gradients = loss.backward();
     assert_eq!(to_vec(logits[1].grad(&gradients).unwrap()), [0.0; 3]);
     let none = diversity(Pairs::All, false);
-    assert!(none.of(&logits[..1], &[vec![0]]).is_none() && none.of(&logits, &[vec![]]).is_none());
+    assert!(
+        none.of(&logits[..1], &[vec![0]], |label| label).is_none()
+            && none.of(&logits, &[vec![]], |label| label).is_none()
+    );
 }
 
 fn model(toy: &Toy, config: ExpertsConfig) -> NeuralModel {
@@ -286,4 +291,63 @@ fn settings_that_make_no_sense_are_refused_by_name() {
     refused(ExpertsConfig { diversity: f64::NAN, ..default() }, "experts.diversity");
     refused(ExpertsConfig { dropout: 1.0, ..default() }, "experts.dropout");
     assert!(default().check(Task::MultiClass).is_err());
+}
+
+/// A model whose labels all are in one group, with the parameters of one without a shortlist.
+#[test]
+fn with_every_label_on_the_list_experts_are_as_without() {
+    let toy = Toy::new(Task::MultiLabel);
+    let config = ExpertsConfig { hidden: vec![4], dropout: 0.0, ..ExpertsConfig::default() };
+    let whole = design(AnyHeadConfig::Experts(config), Task::MultiLabel);
+    let shortlist = ShortlistConfig { group_size: 999, ..ShortlistConfig::default() };
+    let dense = toy.model(whole.clone(), 1);
+    let mut listed = toy.model(Design { shortlist, ..whole }, 1);
+    let of_dense = named(&dense.network);
+    let table = listed.table.as_mut().unwrap();
+    let (width, n_labels) = (table.width(), toy.taxonomy.n_labels());
+    let hidden = (width - 2) / 3;
+    let partition = &listed.shortlist.as_ref().unwrap().partition;
+    let rows: Vec<usize> = (0..partition.n_rows()).map(|row| partition.label(row) as usize).collect();
+    assert_eq!((rows.len(), width), (n_labels, 3 * hidden + 2));
+    let parameter = |end: &str| {
+        let found: Vec<_> = of_dense.iter().filter(|(name, _)| name.ends_with(end)).collect();
+        assert_eq!(found.len(), 1, "{end}");
+        found[0].1.1.clone()
+    };
+    let output = parameter("experts.0.parts.layers.0.weight");
+    let bias = parameter("experts.0.parts.layers.0.bias");
+    let looks = [1, 2].map(|n| parameter(&format!("experts.{n}.parts.queries.weight")));
+    for (row, &label) in table.values_mut().chunks_exact_mut(width).zip(&rows) {
+        let own = |all: &[f32]| all[label * hidden..][..hidden].to_vec();
+        let parts = [own(&output), vec![bias[label]], own(&looks[0]), own(&looks[1]), vec![0.0]];
+        row.copy_from_slice(&parts.concat());
+    }
+    // What is not of labels is the same in both, by name.
+    let others: Tensors = (named(&listed.network).into_iter())
+        .map(|(name, own)| (name.clone(), of_dense.get(&name).cloned().unwrap_or(own)))
+        .collect();
+    listed.network = replace(listed.network.clone(), others).unwrap();
+    let learnt = |model: &NeuralModel| {
+        let tokens = model.tokenize(&toy.documents).unwrap();
+        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
+        let batch = TokenBatch::new(&sequences);
+        let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Inference(None));
+        let rows = model.table.as_ref().map(Rows::new);
+        let input = HeadInput { rows: rows.as_ref(), ..HeadInput::new(&encoded) };
+        let moment = Moment { epoch: 9.0, seed: Some(5) };
+        model.network.head.objective(&input, &toy.gold, &moment).values()
+    };
+    for ((name, a), (other, b)) in learnt(&dense).iter().zip(learnt(&listed)) {
+        assert!(*name == other && (a - b).abs() < 1e-5, "{name} {a} {other} {b}");
+    }
+    let scores = |model: &NeuralModel| {
+        let scores = model.score(&toy.documents, &Request::default()).unwrap();
+        (0..toy.documents.len())
+            .map(|document| scores.row(document).iter().copied().collect::<BTreeMap<LabelId, f32>>())
+            .collect::<Vec<_>>()
+    };
+    for (a, b) in scores(&dense).iter().zip(scores(&listed)) {
+        assert!(a.len() == n_labels && a.keys().eq(b.keys()));
+        assert!(a.iter().all(|(label, score)| (score - b[label]).abs() < 1e-5), "{a:?} {b:?}");
+    }
 }
