@@ -8,11 +8,9 @@ use super::options::LabelSpace;
 use super::view::Judged;
 use crate::taxonomy::{Closure, LabelId};
 
-/// A level of the taxonomy.
+/// How some labels went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelRow {
-    /// From 1.
-    pub level: usize,
+pub struct GroupScores {
     /// Labels that macro averages run over.
     pub labels: usize,
     /// Gold labels of all documents.
@@ -27,6 +25,16 @@ pub struct LevelRow {
     pub f1: f64,
     /// Macro F1; none without labels.
     pub macro_f1: Option<f64>,
+}
+
+/// A level of the taxonomy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelRow {
+    /// From 1.
+    pub level: usize,
+    /// How it went.
+    #[serde(flatten)]
+    pub scores: GroupScores,
     /// R-Precision; none without gold.
     pub r_precision: Option<f64>,
 }
@@ -38,20 +46,9 @@ pub struct BranchRow {
     pub id: String,
     /// For people.
     pub name: String,
-    /// Labels that macro averages run over.
-    pub labels: usize,
-    /// Gold labels of all documents.
-    pub gold: u64,
-    /// Decoded labels of all documents.
-    pub predicted: u64,
-    /// Micro precision, 0 if nothing is predicted.
-    pub precision: f64,
-    /// Micro recall, 0 without gold.
-    pub recall: f64,
-    /// Micro F1.
-    pub f1: f64,
-    /// Macro F1; none without labels.
-    pub macro_f1: Option<f64>,
+    /// How it went.
+    #[serde(flatten)]
+    pub scores: GroupScores,
     /// Micro F1 of gold and decoded sets with their ancestors.
     pub hierarchical_f1: f64,
     /// Macro F1 of these; none without labels.
@@ -85,12 +82,16 @@ impl Group {
         group
     }
 
-    fn precision(self) -> f64 {
-        self.tp as f64 / self.predicted.max(1) as f64
-    }
-
-    fn recall(self) -> f64 {
-        self.tp as f64 / self.gold.max(1) as f64
+    fn scores(self) -> GroupScores {
+        GroupScores {
+            labels: self.labels,
+            gold: self.gold,
+            predicted: self.predicted,
+            precision: self.tp as f64 / self.predicted.max(1) as f64,
+            recall: self.tp as f64 / self.gold.max(1) as f64,
+            f1: self.f1(),
+            macro_f1: self.macro_f1(),
+        }
     }
 
     fn f1(self) -> f64 {
@@ -111,17 +112,7 @@ pub(super) fn per_level(
     let within = totals.plain.held(space, judged);
     let row = |(n, r_precision): (usize, &Option<f64>)| {
         let group = Group::of(judged.taxonomy.labels_at(n + 1), &totals.plain, &within);
-        LevelRow {
-            level: n + 1,
-            labels: group.labels,
-            gold: group.gold,
-            predicted: group.predicted,
-            precision: group.precision(),
-            recall: group.recall(),
-            f1: group.f1(),
-            macro_f1: group.macro_f1(),
-            r_precision: *r_precision,
-        }
+        LevelRow { level: n + 1, scores: group.scores(), r_precision: *r_precision }
     };
     r_precision.iter().enumerate().map(row).collect()
 }
@@ -140,13 +131,7 @@ pub(super) fn per_branch(judged: &Judged, space: LabelSpace, totals: &Totals) ->
         BranchRow {
             id: taxonomy.id(top).to_owned(),
             name: taxonomy.name(top).to_owned(),
-            labels: group.labels,
-            gold: group.gold,
-            predicted: group.predicted,
-            precision: group.precision(),
-            recall: group.recall(),
-            f1: group.f1(),
-            macro_f1: group.macro_f1(),
+            scores: group.scores(),
             hierarchical_f1: closed.f1(),
             hierarchical_macro_f1: closed.macro_f1(),
         }

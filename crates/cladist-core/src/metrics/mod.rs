@@ -36,7 +36,7 @@ use crate::label_counts::LabelCounts;
 use crate::scores::Scores;
 use crate::taxonomy::{LabelSet, Taxonomy};
 
-pub use groups::{BranchRow, LevelRow};
+pub use groups::{BranchRow, GroupScores, LevelRow};
 pub use options::{LabelSpace, MetricOptions, Propensity, PropensityNumbers, PropensityPreset};
 pub use reliability::{EceOver, ReliabilityBin, expected_calibration_error};
 pub use report::{LabelRow, Report};

@@ -387,7 +387,7 @@ proptest! {
         let report = report(&case, &MetricOptions::default());
         let tp: u32 = report.per_label.iter().map(|row| row.tp).sum();
         let predicted: u32 = report.per_label.iter().map(|row| row.predicted).sum();
-        let gold: u64 = report.per_level.iter().map(|row| row.gold).sum();
+        let gold: u64 = report.per_level.iter().map(|row| row.scores.gold).sum();
         prop_assert_eq!(predicted as usize, case.predicted.iter().map(|set| set.len()).sum::<usize>());
         prop_assert_eq!(gold as usize, case.gold.iter().map(|set| set.len()).sum::<usize>());
         if let Some(recall) = report.metrics.get("micro-recall") {
@@ -395,7 +395,7 @@ proptest! {
         }
         let json = serde_json::to_string(&report).unwrap();
         prop_assert_eq!(&serde_json::from_str::<serde_json::Value>(&json).unwrap()["n_documents"], report.n_documents);
-        prop_assert_eq!(report.n_labels, report.per_level.iter().map(|row| row.labels).sum::<usize>());
+        prop_assert_eq!(report.n_labels, report.per_level.iter().map(|row| row.scores.labels).sum::<usize>());
     }
 
     #[test]
@@ -412,11 +412,11 @@ proptest! {
             let masked = |rows: &Matrix| -> Matrix {
                 rows.iter().map(|bits| bits.iter().zip(&inside).map(|(&bit, &inside)| bit && inside).collect()).collect()
             };
-            prop_assert_eq!(row.gold as f64, masked(&dense.gold).iter().map(|bits| count(bits)).sum::<f64>());
-            prop_assert_eq!(row.predicted as f64, masked(&dense.predicted).iter().map(|bits| count(bits)).sum::<f64>());
-            prop_assert_eq!(row.labels, below.len());
+            prop_assert_eq!(row.scores.gold as f64, masked(&dense.gold).iter().map(|bits| count(bits)).sum::<f64>());
+            prop_assert_eq!(row.scores.predicted as f64, masked(&dense.predicted).iter().map(|bits| count(bits)).sum::<f64>());
+            prop_assert_eq!(row.scores.labels, below.len());
             let f1 = dense.micro(&masked(&dense.predicted), &masked(&dense.gold))[2].unwrap_or(0.0);
-            prop_assert!((row.f1 - f1).abs() < 1e-9);
+            prop_assert!((row.scores.f1 - f1).abs() < 1e-9);
             let closed = dense.micro(&masked(&predicted), &masked(&gold))[2].unwrap_or(0.0);
             prop_assert!((row.hierarchical_f1 - closed).abs() < 1e-9);
         }

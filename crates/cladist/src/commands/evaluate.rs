@@ -7,7 +7,7 @@ use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{self, DataReport, Split, SplitName};
 use cladist_core::decode::DecodeConfig;
 use cladist_core::metrics::bootstrap::{Interval, ResampleOptions, bootstrap};
-use cladist_core::metrics::{BranchRow, MetricOptions, Report};
+use cladist_core::metrics::{BranchRow, GroupScores, MetricOptions, Report};
 use serde::Serialize;
 
 use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, EvaluateArgs};
@@ -271,22 +271,11 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
     }
     session.output.line(&table)?;
     if report.per_level.len() > 1 {
-        let mut table = Table::new(
-            1,
-            ["level", "labels", "gold", "predicted", "precision", "recall", "F1", "macro F1", "R-Precision"],
-        );
+        let heads = ["level"].into_iter().chain(HEADS_OF_GROUPS).chain(["R-Precision"]);
+        let mut table = Table::new(1, heads);
         for row in &report.per_level {
-            table.row([
-                row.level.to_string(),
-                row.labels.to_string(),
-                row.gold.to_string(),
-                row.predicted.to_string(),
-                figure(Some(row.precision)),
-                figure(Some(row.recall)),
-                figure(Some(row.f1)),
-                figure(row.macro_f1),
-                figure(row.r_precision),
-            ]);
+            let first = [row.level.to_string()].into_iter();
+            table.row(first.chain(cells(&row.scores)).chain([figure(row.r_precision)]));
         }
         session.output.line(format!("\n{table}"))?;
     }
@@ -321,35 +310,30 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
 /// The branches with most gold labels.
 fn by_branch(report: &Report) -> String {
     const SHOWN: usize = 12;
-    let heads = [
-        "branch",
-        "labels",
-        "gold",
-        "predicted",
-        "precision",
-        "recall",
-        "F1",
-        "macro F1",
-        "F1 with ancestors",
-    ];
+    let heads = ["branch"].into_iter().chain(HEADS_OF_GROUPS).chain(["F1 with ancestors"]);
     let mut table = Table::new(1, heads);
     let mut rows: Vec<&BranchRow> = report.per_branch.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.gold));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.scores.gold));
     for row in rows.iter().take(SHOWN) {
-        table.row([
-            row.name.clone(),
-            row.labels.to_string(),
-            row.gold.to_string(),
-            row.predicted.to_string(),
-            figure(Some(row.precision)),
-            figure(Some(row.recall)),
-            figure(Some(row.f1)),
-            figure(row.macro_f1),
-            figure(Some(row.hierarchical_f1)),
-        ]);
+        let first = [row.name.clone()].into_iter();
+        table.row(first.chain(cells(&row.scores)).chain([figure(Some(row.hierarchical_f1))]));
     }
     match rows.len().saturating_sub(SHOWN) {
         0 => table.to_string(),
         more => format!("{table}\n{more} more branches are on the page and in the JSON"),
     }
+}
+
+/// Heads of the columns that [`cells`] fills.
+pub const HEADS_OF_GROUPS: [&str; 7] =
+    ["labels", "gold", "predicted", "precision", "recall", "F1", "macro F1"];
+
+/// How a group of labels went, column by column.
+#[must_use]
+pub fn cells(scores: &GroupScores) -> [String; 7] {
+    let GroupScores { labels, gold, predicted, precision, recall, f1, macro_f1 } = scores;
+    let counts = [*labels as u64, *gold, *predicted].map(|count| count.to_string());
+    let [labels, gold, predicted] = counts;
+    let [precision, recall, f1] = [precision, recall, f1].map(|value| figure(Some(*value)));
+    [labels, gold, predicted, precision, recall, f1, figure(*macro_f1)]
 }

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use cladist_core::decode::{DecodeConfig, Rule, Thresholds};
 use cladist_core::metrics::{LabelRow, ReliabilityBin, Report};
 
-use crate::commands::evaluate::{Evaluation, HEADLINE};
+use crate::commands::evaluate::{Evaluation, HEADLINE, HEADS_OF_GROUPS, cells};
 use crate::output::figure;
 
 pub use experiment::experiment;
@@ -122,23 +122,11 @@ fn levels(page: &mut String, report: &Report) {
     if report.per_level.len() < 2 {
         return;
     }
-    page.push_str(
-        "<h2>By level</h2><table><tr><th>level<th>labels<th>gold<th>predicted<th>precision<th>recall<th>F1<th>macro F1<th>R-Precision",
-    );
+    let heads = HEADS_OF_GROUPS.join("<th>");
+    let _ = write!(page, "<h2>By level</h2><table><tr><th>level<th>{heads}<th>R-Precision");
     for row in &report.per_level {
-        let _ = write!(
-            page,
-            "<tr><td>{}<td>{}<td>{}<td>{}<td>{:.4}<td>{:.4}<td>{:.4}<td>{}<td>{}",
-            row.level,
-            row.labels,
-            row.gold,
-            row.predicted,
-            row.precision,
-            row.recall,
-            row.f1,
-            figure(row.macro_f1),
-            figure(row.r_precision)
-        );
+        let cells = cells(&row.scores).join("<td>");
+        let _ = write!(page, "<tr><td>{}<td>{cells}<td>{}", row.level, figure(row.r_precision));
     }
     page.push_str("</table>");
 }
@@ -147,24 +135,15 @@ fn branches(page: &mut String, report: &Report) {
     if report.per_branch.is_empty() {
         return;
     }
-    page.push_str(
-        "<h2>By branch</h2><table><tr><th class=text>branch<th>labels<th>gold<th>predicted<th>precision<th>recall<th>F1<th>macro F1<th>hierarchical F1<th>macro",
+    let heads = HEADS_OF_GROUPS.join("<th>");
+    let _ = write!(
+        page,
+        "<h2>By branch</h2><table><tr><th class=text>branch<th>{heads}<th>hierarchical F1<th>macro"
     );
     for row in &report.per_branch {
-        let _ = write!(
-            page,
-            "<tr><td class=text>{}<td>{}<td>{}<td>{}<td>{:.4}<td>{:.4}<td>{:.4}<td>{}<td>{:.4}<td>{}",
-            escape(&row.name),
-            row.labels,
-            row.gold,
-            row.predicted,
-            row.precision,
-            row.recall,
-            row.f1,
-            figure(row.macro_f1),
-            row.hierarchical_f1,
-            figure(row.hierarchical_macro_f1)
-        );
+        let cells = cells(&row.scores).join("<td>");
+        let (micro, of_labels) = (figure(Some(row.hierarchical_f1)), figure(row.hierarchical_macro_f1));
+        let _ = write!(page, "<tr><td class=text>{}<td>{cells}<td>{micro}<td>{of_labels}", escape(&row.name));
     }
     page.push_str("</table>");
 }
