@@ -130,6 +130,27 @@ impl Labelwise {
         }
     }
 
+    /// Edges between labels, parents first.
+    pub(crate) fn edges(&self) -> &Edges {
+        &self.edges
+    }
+
+    /// Whether the loss of some labels is made of the logits of others.
+    pub(crate) fn needs_all_labels(&self) -> bool {
+        self.task == Task::MultiClass || self.loss == Loss::Coherent
+    }
+
+    /// Rows of probabilities of these labels, whose columns the logits are.
+    pub(crate) fn score_of(
+        &self,
+        logits: Tensor<2>,
+        only: &[u32],
+        top_k: Option<usize>,
+    ) -> Vec<Vec<(LabelId, f32)>> {
+        let labels: Vec<LabelId> = only.iter().map(|&label| self.labels[label as usize]).collect();
+        rows(activation::sigmoid(logits), &labels, top_k)
+    }
+
     /// Rows of probabilities.
     pub(crate) fn score(&self, logits: Tensor<2>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
         let probabilities = match self.task {

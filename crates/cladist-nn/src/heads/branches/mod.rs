@@ -189,7 +189,8 @@ impl Head for Branched {
         let mut found: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); input.documents.n_sequences()];
         for (head, part) in self.branches() {
             let states = input.labels.map(|states| part.states(states));
-            let input = HeadInput::of(input.documents, states.as_ref());
+            let only = part.origin.is_none().then_some(part.numbers.as_slice());
+            let input = HeadInput { only, ..HeadInput::of(input.documents, states.as_ref()) };
             for (found, row) in found.iter_mut().zip(head.score(&input, None)) {
                 let own = row.into_iter().filter_map(|(own, score)| Some((part.whole(own)?, score)));
                 found.extend(own);

@@ -22,10 +22,11 @@ use serde::{Deserialize, Serialize};
 
 pub use super::Propagation;
 use super::propagation::Settings;
-use super::{Drops, Form, Layer, Variant, check_rates, check_sizes, check_weight};
+use super::{Drops, Form, Layer, Part, Variant, check_rates, check_sizes, check_weight};
 use crate::blocks::Matrix;
 use crate::error::Result;
 use crate::fused::sum_along;
+use crate::heads::label_attention::select;
 use crate::heads::labelwise::edges;
 use crate::heads::{HeadConfig, HeadContext, Pool};
 use crate::losses::Loss;
@@ -180,22 +181,31 @@ impl GraphConvolution {
         }
     }
 
-    /// `[documents, labels, width]` → the same
-    pub(super) fn forward(&self, x: Tensor<3>, drops: Drops, site: u64) -> Tensor<3> {
+    /// `[documents, labels, width]` → the same; the labels are all of them, or some.
+    pub(super) fn forward(&self, x: Tensor<3>, part: Option<&Part>, drops: Drops, site: u64) -> Tensor<3> {
         let [documents, n_labels, width] = x.dims();
         let shape = [documents * n_labels, width];
+        let of_labels = |values: &Param<Tensor<1>>, width: usize| {
+            let rows = values.val().reshape([-1, width as i32]);
+            select(rows, part.map(|part| part.labels.as_slice())).reshape([1, n_labels, width])
+        };
         let along = |edges: &Arc<Edges>, weights: &Option<Param<Tensor<1>>>, bias: &Param<Tensor<1>>| {
-            let bias = bias.val().reshape([1, n_labels, width]);
+            let bias = of_labels(bias, width);
             let sums = match weights {
-                Some(weights) => sum_along(x.clone(), weights.val(), edges) + bias,
-                None => bias.repeat_dim(0, documents),
+                Some(weights) if !edges.is_empty() => {
+                    let weights = weights.val();
+                    let weights = part.map_or_else(|| weights.clone(), |part| part.of_edges(weights.clone()));
+                    sum_along(x.clone(), weights, edges) + bias
+                }
+                _ => bias.repeat_dim(0, documents),
             };
             sums.reshape(shape)
         };
-        let below = along(&self.up, &self.below, &self.below_bias);
-        let above = along(&self.down, &self.above, &self.above_bias);
+        let (up, down) = part.map_or((&self.up, &self.down), |part| (&part.up, &part.down));
+        let below = along(up, &self.below, &self.below_bias);
+        let above = along(down, &self.above, &self.above_bias);
         let x = x.reshape(shape);
-        let bias = self.gate_bias.val().reshape([1, n_labels, 2]);
+        let bias = of_labels(&self.gate_bias, 2);
         let bias = Tensor::cat(vec![bias.clone(), bias.narrow(2, 0, 1).zeros_like()], 2);
         let gates = self.gates.forward(x.clone()).reshape([documents, n_labels, 3]) + bias;
         let gates = activation::sigmoid(gates).reshape([documents * n_labels, 3]);

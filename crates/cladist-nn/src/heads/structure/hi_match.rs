@@ -287,7 +287,8 @@ impl HiMatch {
         let drops = Drops { seed, first: 0, rows: 1 };
         let documents = self.document.forward(summary, |x| drops.on(x, self.dropout, DOCUMENT));
         let [n_labels, width] = vectors.dims();
-        let travelled = self.graph.forward(vectors.unsqueeze(), Drops { rows: n_labels, ..drops }, GRAPH);
+        let travelled =
+            self.graph.forward(vectors.unsqueeze(), None, Drops { rows: n_labels, ..drops }, GRAPH);
         let travelled = travelled.reshape([n_labels, width]);
         [documents, self.label.forward(travelled, |x| drops.on(x, self.dropout, LABEL))]
     }

@@ -11,11 +11,13 @@ pub mod coding_tree;
 pub mod gat;
 pub mod gcn;
 pub mod hi_match;
+mod part;
 mod propagation;
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
+pub use part::Part;
 pub use propagation::{Layer, Propagation, Shared, Start, Structure, Variant};
 
 use super::{DROPOUT, setting};

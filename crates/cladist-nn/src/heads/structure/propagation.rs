@@ -10,7 +10,7 @@
 //! of the document, its token states made as wide as E: y_k = softmax(F_k·Rᵀ)·R, and z of y as above.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gat::GraphAttention;
 use super::gcn::GraphConvolution;
-use super::{Drops, Form};
+use super::{Drops, Form, Part};
 use crate::blocks::{Linear, Matrix};
 use crate::encoder::LayerSet;
 use crate::error::Result;
@@ -89,9 +89,9 @@ pub enum Layer {
 }
 
 impl Layer {
-    fn forward(&self, x: Tensor<3>, drops: Drops, site: u64) -> Tensor<3> {
+    fn forward(&self, x: Tensor<3>, part: Option<&Part>, drops: Drops, site: u64) -> Tensor<3> {
         match self {
-            Self::Gcn(layer) => layer.forward(x, drops, site),
+            Self::Gcn(layer) => layer.forward(x, part, drops, site),
             Self::Gat(layer) => layer.forward(x, drops, site),
         }
     }
@@ -117,12 +117,28 @@ struct Shape {
 }
 
 impl Structure {
-    fn travel(&self, x: Tensor<2>, drops: Drops) -> Tensor<3> {
-        let Shape { n_labels, width, dropout, .. } = self.shape;
-        let documents = x.dims()[0] / n_labels.max(1);
-        let x = drops.on(x, dropout, START).reshape([documents, n_labels, width]);
+    fn travel(&self, x: Tensor<2>, part: Option<&Part>, drops: Drops) -> Tensor<3> {
+        let Shape { width, dropout, .. } = self.shape;
+        let documents = x.dims()[0] / drops.rows.max(1);
+        let x = drops.on(x, dropout, START).reshape([documents, drops.rows, width]);
         let layers = (LAYERS..).step_by(OF_A_LAYER as usize).zip(&self.layers);
-        layers.fold(x, |x, (site, layer)| layer.forward(x, drops, site))
+        layers.fold(x, |x, (site, layer)| layer.forward(x, part, drops, site))
+    }
+
+    /// z of the labels of a part that count: `[documents, hidden]` → `[documents, labels]`. None if labels read the
+    /// features of all others, or if layers know nothing of parts.
+    fn logits_of_part(&self, vectors: Tensor<2>, part: &Part, seed: Option<u64>) -> Option<Tensor<2>> {
+        let Start::Small(shared) = &self.start else { return None };
+        let Shape { width, output_dropout, .. } = self.shape;
+        let ([documents, _], n_labels) = (vectors.dims(), part.labels.len());
+        let of_document = shared.projection.forward(vectors).unsqueeze_dim::<3>(1);
+        let x = of_document + select(shared.labels.weight(), Some(&part.labels)).unsqueeze::<3>();
+        let drops = Drops { seed, first: 0, rows: n_labels };
+        let features = self.travel(x.reshape([documents * n_labels, width]), Some(part), drops);
+        let rows = drops.on(features.reshape([documents * n_labels, width]), output_dropout, OUTPUT);
+        let features = part.counted(rows.reshape([documents, n_labels, width]));
+        let outputs = select(self.output.rows(), Some(&part.only));
+        Some(answer(features.swap_dims(0, 1), outputs).transpose())
     }
 
     fn drops(&self, seed: Option<u64>, first: usize) -> Drops {
@@ -141,7 +157,7 @@ impl Structure {
                 x.reshape([documents * n_labels, width])
             }
         };
-        self.travel(x, self.drops(seed, first))
+        self.travel(x, None, self.drops(seed, first))
     }
 
     /// z from Y: `[documents, labels, width]` → `[documents, labels]`.
@@ -161,7 +177,7 @@ impl Structure {
     fn labels(&self, seed: Option<u64>) -> Option<(Tensor<2>, &Linear)> {
         let Start::Labels(shared) = &self.start else { return None };
         let Shape { n_labels, width, .. } = self.shape;
-        let labels = self.travel(shared.labels.weight(), self.drops(seed, 0));
+        let labels = self.travel(shared.labels.weight(), None, self.drops(seed, 0));
         Some((labels.reshape([n_labels, width]), &shared.projection))
     }
 }
@@ -176,6 +192,9 @@ pub struct Propagation {
     vector: DocumentVector,
     #[module(skip)]
     layer: usize,
+    /// What a masked branch computes, made when it is first asked for.
+    #[module(skip)]
+    part: OnceLock<Arc<Part>>,
 }
 
 impl Propagation {
@@ -214,6 +233,7 @@ impl Propagation {
             labelwise: labelwise.with_recursive(settings.recursive_regularisation),
             vector: vector.at(context)?,
             layer: context.n_layers,
+            part: OnceLock::new(),
         })
     }
 
@@ -222,6 +242,28 @@ impl Propagation {
             Some((labels, projection)) => self.look(input, labels, projection, seed),
             None => self.propagate(self.vector.of(input.documents), seed),
         }
+    }
+
+    /// The part of these labels, if features of few labels are enough for them.
+    fn part(&self, only: &[u32], documents: usize) -> Option<Arc<Part>> {
+        let Structure { start, layers, shape, .. } = &self.structure;
+        let knows_parts =
+            matches!(start, Start::Small(_)) && layers.iter().all(|layer| matches!(layer, Layer::Gcn(_)));
+        if !knows_parts || self.labelwise.needs_all_labels() {
+            return None;
+        }
+        let make = || Arc::new(Part::new(only, self.labelwise.edges(), layers.len()));
+        let part = self.part.get_or_init(make);
+        let part = if part.only == only { Arc::clone(part) } else { make() };
+        // Where there are very many labels still, documents are worked on some at a time.
+        (documents <= labels_at_once(part.labels.len() * shape.width)).then_some(part)
+    }
+
+    /// Logits of the labels that count alone, and which labels these are.
+    fn counted(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Option<(Tensor<2>, Arc<Part>)> {
+        let part = self.part(input.only?, input.documents.n_sequences())?;
+        let logits = self.structure.logits_of_part(self.vector.of(input.documents), &part, seed)?;
+        Some((logits, part))
     }
 
     /// The width of [`Propagation::objective_and_summary`]'s rows.
@@ -297,7 +339,11 @@ impl Propagation {
 
 impl Head for Propagation {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.learn(self.compute(input, moment.seed), input, gold, moment)
+        let Some((logits, part)) = self.counted(input, moment.seed) else {
+            return self.learn(self.compute(input, moment.seed), input, gold, moment);
+        };
+        let objective = self.labelwise.objective_of(logits, gold, Some(&part.only), input.only, moment);
+        self.labelwise.regularise(objective, [self.structure.output.weight()], input.only)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -305,7 +351,10 @@ impl Head for Propagation {
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.labelwise.score(self.compute(input, None), top_k)
+        match self.counted(input, None) {
+            Some((logits, part)) => self.labelwise.score_of(logits, &part.only, top_k),
+            None => self.labelwise.score(self.compute(input, None), top_k),
+        }
     }
 
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {

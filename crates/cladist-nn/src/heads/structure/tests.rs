@@ -6,10 +6,13 @@ use cladist_core::{LabelCounts, Taxonomy};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::gcn::GraphConvolution;
+use super::gcn::{GraphConvolution, HierarchyGcnConfig};
 use super::*;
-use crate::heads::HeadContext;
+use crate::encoder::Mode;
+use crate::heads::{AnyHeadConfig, HeadContext, HeadInput, Moment, Task};
 use crate::parameters::{Tensors, replace, to_vec};
+use crate::tokens::{Sequence, TokenBatch};
+use crate::toy::{Toy, design};
 
 /// A label over two others, with six and two documents.
 fn family() -> (Taxonomy, LabelCounts) {
@@ -56,7 +59,7 @@ const X: [[[f32; 2]; 3]; 1] = [[[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]];
 fn features_travel_through_gates() {
     let device = Device::flex();
     let drops = Drops { seed: None, first: 0, rows: 3 };
-    let got = to_vec(layer(&device).forward(Tensor::from_floats(X, &device), drops, 0));
+    let got = to_vec(layer(&device).forward(Tensor::from_floats(X, &device), None, drops, 0));
     let expected = [2.819_952, 1.905_148_3, 2.844_097_3, 0.0, 0.182_764_6, 1.096_587_9];
     assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?}");
 }
@@ -67,11 +70,11 @@ fn slopes_of_a_graph_layer_are_those_of_finite_differences() {
     let layer = layer(&device);
     let drops = Drops { seed: None, first: 0, rows: 3 };
     let loss = |x: [[[f32; 2]; 3]; 1]| {
-        let out = layer.forward(Tensor::from_floats(x, &device), drops, 0);
+        let out = layer.forward(Tensor::from_floats(x, &device), None, drops, 0);
         f64::from(out.powi_scalar(2).sum().into_scalar::<f32>())
     };
     let x = Tensor::<3>::from_floats(X, &device).require_grad();
-    let gradients = layer.forward(x.clone(), drops, 0).powi_scalar(2).sum().backward();
+    let gradients = layer.forward(x.clone(), None, drops, 0).powi_scalar(2).sum().backward();
     let slopes = to_vec(x.grad(&gradients).unwrap());
     for (n, slope) in slopes.iter().enumerate() {
         let mut moved = [X, X];
@@ -90,6 +93,50 @@ fn a_label_alone_has_a_layer_too() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let layer = GraphConvolution::new(&context(&taxonomy, &counts, &device), 2, 0.0, &mut random);
     let x = Tensor::from_floats([[[1.0, -1.0]], [[2.0, 0.5]]], &device);
-    let out = layer.forward(x, Drops { seed: None, first: 0, rows: 1 }, 0);
+    let out = layer.forward(x, None, Drops { seed: None, first: 0, rows: 1 }, 0);
     assert_eq!(out.dims(), [2, 1, 2]);
+}
+
+#[test]
+fn some_labels_need_no_more_than_their_surroundings() {
+    let toy = Toy::new(Task::MultiLabel);
+    let config = HierarchyGcnConfig {
+        form: Form::Small,
+        node_size: 6,
+        layers: 2,
+        recursive_regularisation: 0.0,
+        ..HierarchyGcnConfig::default()
+    };
+    let model = toy.model(design(AnyHeadConfig::HierarchyGcn(config), Task::MultiLabel), 1);
+    let tokens = model.tokenize(&toy.documents).unwrap();
+    let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
+    let documents =
+        model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Inference(None));
+    let head = &model.network.head;
+    let (all, labels) = head.logits(&HeadInput::new(&documents)).unwrap();
+    let (all, n_labels) = (to_vec(all), labels.len());
+    for top in toy.taxonomy.roots() {
+        let only: Vec<u32> =
+            toy.taxonomy.close_downward(&[*top]).iter().map(|label| label.index() as u32).collect();
+        assert!(only.len() < n_labels);
+        let input = HeadInput { only: Some(&only), ..HeadInput::new(&documents) };
+        let mut expected = 0.0;
+        for (document, gold) in toy.gold.iter().enumerate() {
+            for &label in &only {
+                let z = f64::from(all[document * n_labels + label as usize]);
+                let y = if gold.contains(labels[label as usize]) { 1.0 } else { 0.0 };
+                expected += (1.0 + z.exp()).ln() - y * z;
+            }
+        }
+        expected /= (toy.gold.len() * only.len()) as f64;
+        let loss = head.objective(&input, &toy.gold, &Moment { epoch: 0.0, seed: None }).values()[0].1;
+        assert!((loss - expected).abs() < 1e-5, "{loss} {expected}");
+        for (document, row) in head.score(&input, None).iter().enumerate() {
+            assert_eq!(row.len(), only.len());
+            for (label, score) in row {
+                let p = 1.0 / (1.0 + (-all[document * n_labels + label.index()]).exp());
+                assert!((p - score).abs() < 1e-5, "{p} {score}");
+            }
+        }
+    }
 }
