@@ -158,12 +158,14 @@ fn it_learns_eight_documents_by_heart() {
 
 fn learn_by_heart(name: &str, design: Design) -> Result<(), String> {
     let toy = Toy::new(design.task);
+    // Where labels are read by the encoder that learns, the rate of the others leaps too far.
+    let rate = if name.starts_with("label-attention") { 1e-3 } else { 2e-3 };
     let config = TrainConfig {
         epochs: 100,
         batch_size: 4,
-        learning_rate: 2e-3,
+        learning_rate: rate,
         output: GroupConfig { learning_rate: Some(1e-2), ..GroupConfig::default() },
-        labels: GroupConfig { learning_rate: Some(2e-3), ..GroupConfig::default() },
+        labels: GroupConfig { learning_rate: Some(rate), ..GroupConfig::default() },
         dropout: Some(0.0),
         checkpoint_minutes: 0.0,
         ..TrainConfig::default()
