@@ -251,3 +251,22 @@ fn branches_are_compared_and_their_violations_counted() {
     // A bundle with branches stands alone.
     place.run("evaluate exp/tree-masking/as-given/seed-42/bundle --corpus corpus").ok();
 }
+
+#[test]
+fn experts_are_shown_in_three_tables() {
+    let place = Place::with_corpus();
+    let outcome = place
+        .run(
+            "experiment experts --corpus corpus --encoder scratch:tiny --max-tokens 24 --threads 1 --seeds 1 --epochs 2 \
+             --variants svm,one-expert,two-experts --set experts.hidden=[4] --out exp",
+        )
+        .ok();
+    for word in ["\nmethods", "\nlabels by frequency", "\nwhat experts are made of", "PSP@5", "few F", "KL"] {
+        assert!(outcome.stdout.contains(word), "`{word}` is not in {}", outcome.stdout);
+    }
+    let results: Value = serde_json::from_str(&place.read("exp/experiment.json")).unwrap();
+    let kl = |n: usize| results["variants"][n]["values"]["train:expert-kl"]["mean"].as_f64();
+    // One expert has nobody to differ from.
+    assert_eq!(kl(1), None);
+    assert!(kl(2).is_some_and(|kl| kl > 0.0), "{results:#}");
+}

@@ -312,3 +312,15 @@ fn several_seeds_are_averaged_and_settings_are_ranked() {
     place.run("tune --corpus corpus --out x --try train.epochs").fails(78, &["--try key=v1,v2"]);
     place.run("tune --corpus corpus --out x --try linear.c=1,2 --metric beauty").fails(78, &["beauty"]);
 }
+
+#[test]
+fn any_reported_metric_may_decide_which_model_is_best() {
+    let place = Place::with_corpus();
+    place.run(&format!("{} --set train.monitor=ndcg@3 --out run --quiet", train(2))).ok();
+    let summary: serde_json::Value = serde_json::from_str(&place.read("run/summary.json")).unwrap();
+    assert_eq!(summary["best"]["monitor"], "ndcg@3");
+    for metric in ["ndcg@4", "ndcg@", "no-such-metric"] {
+        let command = format!("{} --set train.monitor={metric} --out other --quiet", train(2));
+        place.run(&command).fails(78, &["train.monitor", metric]);
+    }
+}

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{Corpus, Split, SplitName};
 use cladist_core::decode::Rule;
-use cladist_core::metrics::{self, METRICS};
+use cladist_core::metrics;
 use cladist_core::pipeline::Pipeline;
 use cladist_core::text::normalise::Normalise;
 use cladist_core::{Document, Error, Job, LabelCounts, Scores, Taxonomy};
@@ -315,6 +315,8 @@ impl Measure for Judge<'_> {
     }
 
     fn higher_is_better(&self, metric: &str) -> Option<bool> {
-        METRICS.iter().find(|info| info.name == metric).map(|info| info.higher_is_better)
+        let is_reported = |k: Option<usize>| k.is_none_or(|k| self.common.metrics.k.contains(&k));
+        let (info, number) = metrics::find(metric)?;
+        (!info.name.contains("<k>") || is_reported(number)).then_some(info.higher_is_better)
     }
 }
