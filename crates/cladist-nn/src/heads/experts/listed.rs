@@ -58,8 +58,11 @@ pub(super) fn rows_of_labels(
     let numbers: Vec<Vec<u32>> = labels.iter().map(|label| vec![label.index() as u32]).collect();
     let rows = listed.rows_of(&numbers);
     let known: Vec<u32> = rows.iter().flatten().copied().collect();
+    let width = rows_of(input).table().width() - 1;
+    if known.is_empty() {
+        return Tensor::zeros([labels.len(), width], device);
+    }
     let taken = Own::take(&known, input, device).weights;
-    let width = taken.dims()[1];
     let mut next = 0;
     let row = |found: &Vec<u32>| {
         if found.is_empty() {

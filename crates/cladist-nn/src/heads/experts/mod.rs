@@ -226,8 +226,8 @@ impl ExpertsConfig {
 
 impl Experts {
     /// The logits `[documents, labels]` of every expert, by name.
-    #[must_use]
-    pub fn each(&self, input: &HeadInput<'_>) -> Vec<(String, Tensor<2>)> {
+    #[cfg(test)]
+    fn each(&self, input: &HeadInput<'_>) -> Vec<(String, Tensor<2>)> {
         let names = self.experts.iter().map(|expert| expert.name.to_string());
         names.zip(self.compute(input, None)).collect()
     }
