@@ -95,6 +95,7 @@ fn measure(n_labels: usize, group_size: usize, encoder: &str) -> Result<Value, B
         task: Task::MultiLabel,
         tokens: TokensConfig { max_tokens: 64, ..TokensConfig::default() },
         label_smoothing: 0.0,
+        prior_bias: true,
         shortlist: ShortlistConfig { group_size, ..ShortlistConfig::default() },
         ranker: RankerConfig::default(),
     };

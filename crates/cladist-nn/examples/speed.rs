@@ -60,6 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         n_layers: encoder.n_layers(),
         task: Task::MultiLabel,
         label_smoothing: 0.0,
+        prior_bias: true,
         labels: None,
         shortlist: None,
         device: &device,

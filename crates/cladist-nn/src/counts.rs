@@ -123,7 +123,7 @@ fn constant(values: Vec<f32>, device: &Device) -> Param<Tensor<1>> {
 /// The vector of each document that the network reads.
 pub(crate) fn vectors(documents: &Encoded, layers: &LayerSet) -> Tensor<2> {
     let layer = layers.last().unwrap_or(0);
-    if layers.only_first_tokens() { documents.cls(layer) } else { documents.mean(layer) }
+    if layers.only_first_tokens(layer) { documents.cls(layer) } else { documents.mean(layer) }
 }
 
 /// The likeliest number of labels of each document, whose windows are asked alike.

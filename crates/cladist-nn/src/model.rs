@@ -50,6 +50,8 @@ pub struct Design {
     pub tokens: TokensConfig,
     /// Label smoothing of the losses.
     pub label_smoothing: f64,
+    /// Whether outputs of labels begin at how often each occurs.
+    pub prior_bias: bool,
     /// Which labels are learnt and scored at a time.
     pub shortlist: ShortlistConfig,
     /// Whether linear classifiers score the labels of groups, and how they are trained.
@@ -132,7 +134,14 @@ impl NeuralModel {
         let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, start, device)?;
         if let (Some(shortlist), Some(width)) = (&model.shortlist, model.row_width()) {
             let seed = crate::encoder::place(seed, 1 << 41);
-            model.table = Some(Table::new(shortlist.partition.n_rows(), width, seed));
+            let table = Table::new(shortlist.partition.n_rows(), width, seed);
+            let odds = counts.log_odds(model.taxonomy.n_labels());
+            let label = |row| odds[shortlist.partition.label(row) as usize];
+            model.table = Some(if model.design.prior_bias {
+                table.with_biases((0..shortlist.partition.n_rows()).map(label))
+            } else {
+                table
+            });
         }
         Ok((model, report))
     }
@@ -188,6 +197,7 @@ impl NeuralModel {
             n_layers: encoder.n_layers(),
             task: design.task,
             label_smoothing: design.label_smoothing,
+            prior_bias: design.prior_bias,
             labels: described.as_ref(),
             shortlist: shortlist.as_ref(),
             device,

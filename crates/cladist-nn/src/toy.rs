@@ -123,6 +123,7 @@ pub(crate) fn design(head: AnyHeadConfig, task: Task) -> Design {
         task,
         tokens,
         label_smoothing: 0.0,
+        prior_bias: false,
         shortlist: ShortlistConfig::default(),
         ranker: RankerConfig::default(),
     }

@@ -112,6 +112,7 @@ impl NeuralRecipe {
             task: self.task,
             tokens: self.tokens.clone(),
             label_smoothing: self.train.label_smoothing,
+            prior_bias: self.train.prior_bias,
             shortlist: self.shortlist,
             ranker: self.ranker.clone(),
         }
@@ -400,7 +401,7 @@ impl RunConfig {
         let mut config: Self = settings.resolve()?;
         config.validate()?;
         if let Recipe::Neural(recipe) = &mut config.recipe {
-            recipe.head.settle(recipe.train.epochs);
+            recipe.head.settle(recipe.train.all_epochs());
             // A run can be taken up again from anywhere.
             let (kind, path) = match recipe.encoder.strip_prefix(WORDS) {
                 Some(path) => (WORDS, path),

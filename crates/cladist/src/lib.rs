@@ -13,6 +13,7 @@ pub mod heads;
 pub mod html;
 pub mod inputs;
 pub mod judge;
+pub mod memory;
 pub mod model;
 pub mod output;
 pub mod progress;

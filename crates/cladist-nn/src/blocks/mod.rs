@@ -50,6 +50,18 @@ impl Linear {
         }
     }
 
+    /// The same block with this b.
+    ///
+    /// # Panics
+    /// If there are not as many biases as outputs.
+    #[must_use]
+    pub fn with_bias(self, bias: Vec<f32>) -> Self {
+        let shape = self.bias.dims();
+        assert_eq!([bias.len()], shape, "a bias for each output");
+        let bias = Param::from_data(TensorData::new(bias, shape), &self.weight.device());
+        Self { bias, ..self }
+    }
+
     /// `x [n, in]` → `[n, out]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val(), self.bias.val())

@@ -20,6 +20,14 @@ impl Perceptron {
         Self { layers: widths.windows(2).map(layer).collect() }
     }
 
+    /// The same layers, the last of which has this bias.
+    pub(crate) fn with_bias(mut self, bias: Vec<f32>) -> Self {
+        if let Some(last) = self.layers.pop() {
+            self.layers.push(last.with_bias(bias));
+        }
+        self
+    }
+
     /// Whether there are no layers.
     #[must_use]
     pub fn is_empty(&self) -> bool {

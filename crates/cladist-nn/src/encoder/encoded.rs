@@ -9,58 +9,59 @@ use super::{Packing, Pooler, linear};
 /// A set of layers: 0 is the embeddings, 1 the first layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerSet {
-    layers: BTreeSet<usize>,
-    first_tokens: bool,
+    /// Whether nothing is read of a layer but first tokens.
+    layers: BTreeMap<usize, bool>,
 }
 
 impl LayerSet {
     /// Whether a layer is in the set.
     #[must_use]
     pub fn contains(&self, layer: usize) -> bool {
-        self.layers.contains(&layer)
+        self.layers.contains_key(&layer)
     }
 
     /// The highest layer.
     #[must_use]
     pub fn last(&self) -> Option<usize> {
-        self.layers.last().copied()
+        self.layers.keys().last().copied()
     }
 
     /// The same layers, of which nothing is read but the first token (`[CLS]`) of each sequence. The highest layer
     /// then computes no other token, which saves most of its work.
     #[must_use]
     pub fn first_tokens(self) -> Self {
-        Self { first_tokens: true, ..self }
+        Self { layers: self.layers.into_keys().map(|layer| (layer, true)).collect() }
     }
 
-    /// The layers of both; all tokens if either reads them.
+    /// The layers of both; all tokens of a layer if either reads them.
     #[must_use]
     pub fn union(mut self, other: Self) -> Self {
-        self.first_tokens &= other.first_tokens;
-        self.layers.extend(other.layers);
+        for (layer, first) in other.layers {
+            self.layers.entry(layer).and_modify(|own| *own &= first).or_insert(first);
+        }
         self
     }
 
-    /// Whether only first tokens are read.
+    /// Whether only first tokens of a layer are read.
     #[must_use]
-    pub fn only_first_tokens(&self) -> bool {
-        self.first_tokens
+    pub fn only_first_tokens(&self, layer: usize) -> bool {
+        self.layers.get(&layer).copied().unwrap_or(false)
     }
 
-    /// Adds a layer.
+    /// Adds a layer, all of whose tokens are read.
     pub fn insert(&mut self, layer: usize) {
-        self.layers.insert(layer);
+        self.layers.insert(layer, false);
     }
 
     /// The layers, ascending.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.layers.iter().copied()
+        self.layers.keys().copied()
     }
 }
 
 impl FromIterator<usize> for LayerSet {
     fn from_iter<I: IntoIterator<Item = usize>>(layers: I) -> Self {
-        Self { layers: layers.into_iter().collect(), first_tokens: false }
+        Self { layers: layers.into_iter().map(|layer| (layer, false)).collect() }
     }
 }
 
@@ -69,8 +70,8 @@ impl FromIterator<usize> for LayerSet {
 pub struct Encoded {
     packing: Packing,
     states: BTreeMap<usize, Tensor<2>>,
-    /// The layer of which there are only first tokens.
-    first: Option<usize>,
+    /// The layers of which there are only first tokens.
+    first: BTreeSet<usize>,
     attention: BTreeMap<usize, Tensor<4>>,
     pooled: Option<Tensor<2>>,
 }
@@ -79,7 +80,7 @@ impl Encoded {
     pub(super) fn new(
         packing: Packing,
         states: BTreeMap<usize, Tensor<2>>,
-        first: Option<usize>,
+        first: BTreeSet<usize>,
         attention: BTreeMap<usize, Tensor<4>>,
         pooler: Option<&Pooler>,
     ) -> Self {
@@ -114,7 +115,7 @@ impl Encoded {
     /// If the layer was not asked for, or only its first tokens.
     #[must_use]
     pub fn packed(&self, layer: usize) -> Tensor<2> {
-        assert!(self.first != Some(layer), "only first tokens of layer {layer} were asked for");
+        assert!(!self.first.contains(&layer), "only first tokens of layer {layer} were asked for");
         assert!(self.has(layer), "layer {layer} was not kept");
         self.states[&layer].clone()
     }
@@ -125,7 +126,7 @@ impl Encoded {
     /// If the layer was not asked for.
     #[must_use]
     pub fn cls(&self, layer: usize) -> Tensor<2> {
-        if self.first == Some(layer) {
+        if self.first.contains(&layer) {
             return self.states[&layer].clone();
         }
         let states = self.packed(layer);

@@ -8,7 +8,7 @@ mod packing;
 mod scratch;
 mod weights;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
@@ -196,7 +196,7 @@ impl Encoder {
         let mut x = probe(self.embed(batch, Dropout { rate: rates.hidden, seed: place(seed, 0) }));
         let last = keep.last().max(watched.last()).unwrap_or(0);
         // Only the last layer may leave tokens out: the layer above reads all of them.
-        let first = keep.last().filter(|&layer| keep.only_first_tokens() && layer == last && layer > 0);
+        let first = keep.last().filter(|&layer| keep.only_first_tokens(layer) && layer == last && layer > 0);
         if keep.contains(0) {
             states.insert(0, x.clone());
         }
@@ -222,7 +222,18 @@ impl Encoder {
                 states.insert(number, x.clone());
             }
         }
-        Encoded::new(packing, states, first, attention, self.pooler.as_ref())
+        Encoded::new(packing, states, first.into_iter().collect(), attention, self.pooler.as_ref())
+    }
+
+    /// What [`Encoder::encode`] would return, of states that it returned before of sequences with these offsets: of all
+    /// their tokens, or of the first ones.
+    pub(crate) fn encoded(
+        &self,
+        offsets: &[usize],
+        states: BTreeMap<usize, Tensor<2>>,
+        first: BTreeSet<usize>,
+    ) -> Encoded {
+        Encoded::new(Packing::new(offsets), states, first, BTreeMap::new(), self.pooler.as_ref())
     }
 
     fn embed(&self, batch: &TokenBatch, dropout: Dropout) -> Tensor<2> {

@@ -94,7 +94,8 @@ impl HeadConfig for AttentionXmlConfig {
         let width = context.hidden_size;
         Ok(AttentionXml {
             reader: Bidirectional::new(Cell::Lstm, width, *units, *layers, false, *dropout, random, device),
-            look: LabelLook::new(2 * units, hidden, Some(n_labels), random, device),
+            look: LabelLook::new(2 * units, hidden, Some(n_labels), random, device)
+                .with_bias(context.shared_bias()),
             labelwise: Labelwise::new(context, Loss::default()),
             layer: context.n_layers,
             rates: (*word_dropout, *dropout),

@@ -108,7 +108,7 @@ impl HeadConfig for BiforestConfig {
         Ok(Biforest {
             forests,
             queries: Matrix::new(width, n_labels, &mut random, device),
-            outputs: Linear::new(width, n_labels, &mut random, device),
+            outputs: context.outputs(width, &mut random),
             config: self.clone(),
             labelwise: Labelwise::new(context, self.loss),
             layer: context.n_layers,

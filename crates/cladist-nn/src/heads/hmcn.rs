@@ -116,11 +116,11 @@ impl HeadConfig for HmcnConfig {
         let new = |(n, labels): (usize, &Vec<LabelId>)| LevelLayer {
             layer: Linear::new(if n == 0 { width } else { hidden + width }, hidden, random, device),
             local: Linear::new(hidden, hidden, random, device),
-            output: Linear::new(hidden, labels.len(), random, device),
+            output: context.outputs_of(hidden, labels, random),
         };
         Ok(Hmcn {
             levels: levels.iter().enumerate().map(new).collect(),
-            global: Linear::new(hidden + width, taxonomy.n_labels(), random, device),
+            global: context.outputs(hidden + width, random),
             structure: Structure {
                 labels: taxonomy.labels().collect(),
                 columns: LevelColumns::new(&levels, taxonomy.n_labels()),

@@ -6,6 +6,7 @@ pub mod aplc;
 pub mod attention_xml;
 pub mod biforest;
 pub mod branches;
+mod context;
 mod document;
 pub mod enc_dec;
 pub mod experts;
@@ -28,17 +29,17 @@ pub mod text_cnn;
 pub mod xml_cnn;
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use cladist_core::classifier::LabelSequence;
 use cladist_core::scores::keep_top;
 use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{LabelCounts, LabelId, LabelSet, Taxonomy};
+use cladist_core::{LabelId, LabelSet};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use context::HeadContext;
 pub use document::Pool;
 pub use input::{HeadInput, LabelBatch, LabelStates, Moment};
 pub use objective::Objective;
@@ -49,7 +50,7 @@ pub(crate) use labelwise::{Labelwise, select_columns};
 use crate::descriptions::DescriptionConfig;
 use crate::encoder::LayerSet;
 use crate::error::{Error, Result};
-use crate::shortlist::{Outputs, Shortlist};
+use crate::shortlist::Outputs;
 use label_pooling::{caml, laat, lwan};
 use structure::{coding_tree, gat, gcn, hi_match};
 
@@ -62,31 +63,6 @@ pub enum Task {
     MultiLabel,
     /// Exactly one label per document: a softmax over all.
     MultiClass,
-}
-
-/// What a head is built from.
-#[derive(Clone, Copy)]
-pub struct HeadContext<'a> {
-    /// The labels.
-    pub taxonomy: &'a Taxonomy,
-    /// How often training documents have each label.
-    pub label_counts: &'a LabelCounts,
-    /// Width of the encoder's states.
-    pub hidden_size: usize,
-    /// Layers of the encoder.
-    pub n_layers: usize,
-    /// What is to be predicted.
-    pub task: Task,
-    /// Share of the target given to all labels alike.
-    pub label_smoothing: f64,
-    /// Vectors of label descriptions, for a new head that starts from them.
-    pub labels: Option<&'a Tensor<2>>,
-    /// Groups of labels, if not all are to be learnt and scored at a time.
-    pub shortlist: Option<&'a Arc<Shortlist>>,
-    /// Where parameters live.
-    pub device: &'a Device,
-    /// Seed of new parameters.
-    pub seed: u64,
 }
 
 /// Settings of a head: what it wants of the encoder, and how to build it.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::taxonomy::CodingRule;
-use cladist_core::{Classifier, Document, Request, Scores};
+use cladist_core::{Classifier, Document, LabelCounts, Request, Scores};
 use rayon::prelude::*;
 
 use super::branches::{BranchesConfig, Split};
@@ -27,6 +28,7 @@ use crate::losses::Loss;
 use crate::model::{Design, NeuralModel};
 use crate::optim::GradientSum;
 use crate::parameters::names;
+use crate::source::EncoderSource;
 use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design, fitting};
 use crate::train::TrainConfig;
@@ -349,4 +351,33 @@ fn the_page_on_heads_shows_the_example_as_it_is() {
         shown.contains("impl Head for") && example.contains(shown.trim_end()),
         "docs/your-own-head.md is out of date"
     );
+}
+
+/// Heads whose outputs are not log-odds of labels.
+const WITHOUT_BIASES: [&str; 6] =
+    ["label-sequence", "sgm", "enc-dec", "hilap", "aplc", "lwan by descriptions"];
+
+#[test]
+fn new_outputs_know_how_rare_their_labels_are() {
+    for (name, design) in designs() {
+        if design.task == Task::MultiClass || WITHOUT_BIASES.contains(&name.as_str()) {
+            continue;
+        }
+        let toy = Toy::new(design.task);
+        let rare = LabelCounts { n_documents: 20_000, counts: vec![2; toy.taxonomy.n_labels()] };
+        let mean = |prior_bias: bool| {
+            let source = EncoderSource::parse("scratch:tiny").unwrap();
+            let design = Design { prior_bias, ..design.clone() };
+            let (examples, taxonomy) = (toy.examples(), toy.taxonomy.clone());
+            let model = NeuralModel::create(design, &source, &examples, taxonomy, &rare, 1, &Device::flex())
+                .unwrap()
+                .0;
+            let scores = score(&model, &toy.documents);
+            let all: Vec<f32> = scores.rows().flatten().map(|(_, score)| *score).collect();
+            all.iter().sum::<f32>() / all.len() as f32
+        };
+        let (even, prior) = (mean(false), mean(true));
+        // Logits of some heads are large at random.
+        assert!(even > 0.1 && prior < 0.3 * even, "{name}: {even} and {prior}");
+    }
 }

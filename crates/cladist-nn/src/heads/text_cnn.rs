@@ -108,7 +108,7 @@ impl HeadConfig for TextCnnConfig {
             return Err(setting("text-cnn.dropout", "at least 0 and below 1", self.dropout));
         }
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let (n_labels, device) = (context.taxonomy.n_labels(), context.device);
+        let device = context.device;
         let two = self.layout == Layout::TwoLayer;
         let mut convolutions = Vec::new();
         for (n, kernel) in kernels.iter().enumerate() {
@@ -120,7 +120,7 @@ impl HeadConfig for TextCnnConfig {
             convolutions,
             hidden: two.then(|| Linear::new(maps, width, &mut random, device)),
             norm: two.then(|| LayerNorm::new(width, device)),
-            output: Linear::new(width, n_labels, &mut random, device),
+            output: context.outputs(width, &mut random),
             labelwise: Labelwise::new(context, Loss::default()),
             layer: context.n_layers,
             dropout: self.dropout,

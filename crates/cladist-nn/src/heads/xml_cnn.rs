@@ -94,7 +94,7 @@ impl HeadConfig for XmlCnnConfig {
         Ok(XmlCnn {
             convolutions,
             hidden: Linear::new(width, self.hidden, random, device),
-            output: Linear::new(self.hidden, context.taxonomy.n_labels(), random, device),
+            output: context.outputs(self.hidden, random),
             labelwise: Labelwise::new(context, Loss::default()),
             layer: context.n_layers,
             config: self.clone(),

@@ -112,6 +112,7 @@ fn check(file: &str, pool: Pool, task: Task) {
         n_layers: encoder.n_layers(),
         task,
         label_smoothing: 0.0,
+        prior_bias: false,
         labels: None,
         shortlist: None,
         device: &device,

@@ -72,7 +72,7 @@ impl Outputs {
         random: &mut ChaCha8Rng,
     ) -> Result<Self> {
         let Some(shortlist) = context.shortlist else {
-            return Ok(Self::All(Linear::new(fine, context.taxonomy.n_labels(), random, context.device)));
+            return Ok(Self::All(context.outputs(fine, random)));
         };
         if loss == Loss::Coherent {
             return Err(Error::Head {
@@ -95,7 +95,10 @@ impl Outputs {
                 hint: "lower `shortlist.group_size`",
             });
         }
-        let matcher = (n_groups > 1).then(|| Linear::new(coarse, n_groups, random, context.device));
+        let matcher = (n_groups > 1).then(|| {
+            let biases = context.group_biases(shortlist);
+            Linear::new(coarse, n_groups, random, context.device).with_bias(biases)
+        });
         Ok(Self::Listed(Listed { matcher, shortlist: Arc::clone(shortlist), width: fine + 1 }))
     }
 

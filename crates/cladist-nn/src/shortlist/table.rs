@@ -52,6 +52,15 @@ impl Table {
         Self { store: Store::Owned(values), n_rows, width }
     }
 
+    /// The same rows with these biases.
+    pub(crate) fn with_biases(mut self, biases: impl Iterator<Item = f32>) -> Self {
+        let width = self.width;
+        for (row, bias) in self.values_mut().chunks_exact_mut(width).zip(biases) {
+            row[width - 1] = bias;
+        }
+        self
+    }
+
     /// Rows.
     #[must_use]
     pub fn n_rows(&self) -> usize {

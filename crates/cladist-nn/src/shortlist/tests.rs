@@ -276,6 +276,53 @@ fn moments_of_rows_that_were_left_alone_are_those_of_adamw() {
     assert_eq!(table.values()[4..], before[4..], "no step touched it");
 }
 
+#[test]
+fn rows_that_were_left_alone_go_on_as_adamw_would() {
+    let config = AdamWConfig { weight_decay: 0.05, ..AdamWConfig::default() };
+    // The second row is touched early, late and never after; the first one always, with no gradient for the second.
+    let touched = |n: usize| n == 3 || n == 40;
+    let steps: Vec<RowGradients> = (0..60)
+        .map(|n| if touched(n) { gradients(&[0, 1], 4, n as f32) } else { gradients(&[0], 4, n as f32) })
+        .collect();
+    let every: Vec<RowGradients> = (steps.iter())
+        .map(|(rows, values)| {
+            let rest = if rows.len() == 1 { vec![0.0; 4] } else { Vec::new() };
+            (vec![0, 1], [values.clone(), rest].concat())
+        })
+        .collect();
+    let [mut lazy, mut dense] = [Table::new(2, 4, 1), Table::new(2, 4, 1)];
+    let start = lazy.rows(1..2).to_vec();
+    let mut learner = stepped(&mut lazy, &steps, config);
+    let optimiser = after(60, config);
+    let before = lazy.rows(1..2).to_vec();
+    learner.catch_up(Some(&mut lazy), &optimiser, 0.1);
+    assert_eq!(learner.stamps, [60, 60]);
+    // Without decay the dense one stays put before its first gradient.
+    let mut other = stepped(&mut dense, &every, config);
+    other.catch_up(Some(&mut dense), &optimiser, 0.1);
+    for column in 0..4 {
+        let moved = dense.rows(1..2)[column] - start[column];
+        let (at_once, in_all) = (before[column] - start[column], lazy.rows(1..2)[column] - start[column]);
+        assert!((in_all - moved).abs() < 0.15 * moved.abs() + 0.02, "{column}: {in_all} instead of {moved}");
+        assert!(
+            (in_all - moved).abs() < (at_once - moved).abs(),
+            "{column}: {at_once} was nearer to {moved}"
+        );
+    }
+    let settled = lazy.values().to_vec();
+    learner.catch_up(Some(&mut lazy), &optimiser, 0.1);
+    assert_eq!(lazy.values(), settled, "twice is as once");
+}
+
+/// An optimiser that took so many steps.
+fn after(steps: usize, config: AdamWConfig) -> AdamW {
+    let mut optimiser = AdamW::new(config);
+    for _ in 0..steps {
+        let _ = optimiser.step(Empty { nothing: None }, GradientSum::default(), 0.0, None, &|_| 0.0);
+    }
+    optimiser
+}
+
 proptest! {
     #[test]
     fn sums_of_gradients_are_of_all_rows(
@@ -382,4 +429,25 @@ fn heads_and_tasks_that_need_all_labels_refuse_it() {
     assert!(refused(Design { task: Task::MultiClass, ..listed(few()) }).contains("softmax"));
     let none = ShortlistConfig { top_groups: 0, ..few() };
     assert!(refused(listed(none)).contains("shortlist.top_groups"));
+}
+
+#[test]
+fn rows_and_groups_begin_at_how_often_their_labels_occur() {
+    let toy = Toy::new(Task::MultiLabel);
+    let model = toy.model(Design { prior_bias: true, ..listed(few()) }, 1);
+    let partition = &model.shortlist.as_ref().unwrap().partition;
+    let odds = toy.counts().log_odds(toy.taxonomy.n_labels());
+    let table = model.table.as_ref().unwrap();
+    for row in 0..partition.n_rows() {
+        let bias = table.rows(row..row + 1)[table.width() - 1];
+        assert_eq!(bias, odds[partition.label(row) as usize]);
+    }
+    let groups = &named(&model.network.head)["output.matcher.bias"].1;
+    for (group, bias) in groups.iter().enumerate() {
+        let share: f64 = (partition.labels(group).iter())
+            .map(|&label| 1.0 / (1.0 + f64::from(-odds[label as usize]).exp()))
+            .sum::<f64>()
+            .min(0.5);
+        assert!((f64::from(*bias) - (share / (1.0 - share)).ln()).abs() < 1e-5, "{group}: {bias}");
+    }
 }

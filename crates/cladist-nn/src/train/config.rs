@@ -45,6 +45,10 @@ pub struct TrainConfig {
     pub dropout: Option<f64>,
     /// The embeddings and so many layers do not learn; 0 lets all learn.
     pub freeze_layers: usize,
+    /// Epochs before those, in which only the head learns, on states of the encoder that are computed once.
+    pub freeze_epochs: usize,
+    /// Whether outputs of labels begin at how often each occurs.
+    pub prior_bias: bool,
     /// Share of each target that is spread over all labels.
     pub label_smoothing: f64,
     /// What decides which model is best: `loss`, or the name of a metric, measured on dev.
@@ -85,6 +89,8 @@ impl Default for TrainConfig {
             clip: 1.0,
             dropout: None,
             freeze_layers: 0,
+            freeze_epochs: 0,
+            prior_bias: true,
             label_smoothing: 0.0,
             monitor: "loss".to_owned(),
             patience: 0,
@@ -117,6 +123,8 @@ impl TrainConfig {
             clip,
             dropout,
             freeze_layers: _,
+            freeze_epochs: _,
+            prior_bias: _,
             label_smoothing,
             monitor: _,
             patience: _,
@@ -181,17 +189,40 @@ impl TrainConfig {
         averaging.as_ref().map_or(Ok(()), AveragingConfig::validate)
     }
 
+    /// Epochs in all.
+    #[must_use]
+    pub fn all_epochs(&self) -> usize {
+        self.freeze_epochs + self.epochs
+    }
+
+    /// The learning rate of a group while only the head learns: the full one.
+    #[must_use]
+    pub fn frozen_rate(&self, group: Group) -> f64 {
+        self.settings(group).map_or(0.0, |settings| self.full_rate(settings, false))
+    }
+
+    /// Settings of a group; none for the encoder.
+    fn settings(&self, group: Group) -> Option<&GroupConfig> {
+        match group {
+            Group::Encoder => None,
+            Group::Labels => Some(&self.labels),
+            Group::Output => Some(&self.output),
+        }
+    }
+
+    fn full_rate(&self, settings: &GroupConfig, fell_back: bool) -> f64 {
+        let rate = settings.fallback.filter(|_| fell_back).or(settings.learning_rate);
+        rate.unwrap_or(NEW_PARAMETERS * self.learning_rate)
+    }
+
     /// The learning rate of a group at a step, before or after it fell back.
     #[must_use]
     pub fn rate(&self, group: Group, step: u64, total: u64, fell_back: bool) -> f64 {
-        let settings = match group {
-            Group::Encoder => return self.learning_rate * self.schedule.factor(step, total),
-            Group::Labels => &self.labels,
-            Group::Output => &self.output,
+        let Some(settings) = self.settings(group) else {
+            return self.learning_rate * self.schedule.factor(step, total);
         };
-        let rate = settings.fallback.filter(|_| fell_back).or(settings.learning_rate);
-        let rate = rate.unwrap_or(NEW_PARAMETERS * self.learning_rate);
-        rate * settings.schedule.as_ref().unwrap_or(&self.schedule).factor(step, total)
+        let schedule = settings.schedule.as_ref().unwrap_or(&self.schedule);
+        self.full_rate(settings, fell_back) * schedule.factor(step, total)
     }
 }
 

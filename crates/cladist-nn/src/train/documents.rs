@@ -16,7 +16,8 @@ pub(super) fn fingerprint(plan: &Plan<'_>, model: &NeuralModel, examples: &[(usi
         TrainConfig { checkpoint_steps: 0, checkpoint_minutes: 0.0, log_steps: 1, ..plan.config.clone() };
     hasher.update(serde_json::to_string(&settings).unwrap_or_default().as_bytes());
     // A ranker comes after all this.
-    let Design { head, branches, task, tokens, label_smoothing, shortlist, ranker: _ } = &model.design;
+    let Design { head, branches, task, tokens, label_smoothing, prior_bias: _, shortlist, ranker: _ } =
+        &model.design;
     let section = head.serialize_section(serde_json::value::Serializer).unwrap_or_default();
     let mut design = serde_json::json!([head.name(), section, branches, task, tokens, label_smoothing]);
     if let (true, Some(design)) = (shortlist.is_on(), design.as_array_mut()) {

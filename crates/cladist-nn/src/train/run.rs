@@ -1,5 +1,7 @@
 //! The loop.
 
+mod course;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
@@ -9,25 +11,25 @@ use cladist_core::{Cancel, Document, Job, LabelSet, Request, Scores};
 
 use super::config::TrainConfig;
 use super::documents::{check_gold, fingerprint};
+use super::epochs::Epochs;
 use super::files::RunFiles;
+use super::frozen::{self, Frozen};
 use super::labels::label_states;
 use super::progress::{DevReport, Speed, StepReport, Watcher};
 use super::state::{Progress, Weights, everything, put_back};
 use super::stopping::{StoppingConfig, Verdict};
 use super::terms::Terms;
-use crate::encoder::{Mode, place};
+use crate::encoder::{Encoder, Mode, place};
 use crate::error::{Error, Result};
 use crate::heads::{Group, HeadInput, Moment};
 use crate::model::{Network, NeuralModel};
 use crate::optim::{AdamW, GradientSum, scale};
 use crate::parameters;
 use crate::shortlist::{RowLearner, Rows};
-use crate::tokens::{Sequence, TokenBatch, batch_rng, by_documents, by_tokens, shuffled};
+use crate::tokens::{Sequence, TokenBatch};
 
 /// Batches in a row without a finite loss after which training gives up.
 const GIVE_UP: usize = 3;
-/// Documents whose lengths are sorted together when batches are made by tokens.
-const WINDOW: usize = 1024;
 
 /// Documents with their labels.
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +100,7 @@ pub fn train(model: NeuralModel, plan: &Plan<'_>) -> Result<(NeuralModel, Outcom
                 other => other?,
             }
         }
-        if !trainer.has_next() {
+        if !trainer.has_next()? {
             return trainer.finish();
         }
         if plan.cancel.is_cancelled() {
@@ -125,8 +127,11 @@ struct Trainer<'a> {
     /// Windows of all documents, with the number of the document.
     examples: Vec<(usize, &'a Sequence)>,
     lengths: Vec<usize>,
-    /// Updates of each epoch.
-    per_epoch: Vec<u64>,
+    epochs: Epochs,
+    /// The encoder as it learns, while it does not.
+    thawed: Option<Encoder>,
+    /// What it says of the documents meanwhile, if there is room for it.
+    frozen: Option<Frozen>,
     /// The batches of the current epoch.
     batches: Vec<Vec<usize>>,
     files: Option<RunFiles>,
@@ -147,9 +152,8 @@ impl<'a> Trainer<'a> {
             .flat_map(|(n, windows)| windows.iter().map(move |window| (n, window)))
             .collect();
         let lengths: Vec<usize> = examples.iter().map(|(_, sequence)| sequence.len()).collect();
-        let updates = |epoch| batches(config, &lengths, epoch).len().div_ceil(config.accumulate) as u64;
-        let per_epoch: Vec<u64> = (0..config.epochs).map(updates).collect();
-        if per_epoch.first() == Some(&0) {
+        let epochs = Epochs::new(config, &lengths);
+        if epochs.total() == 0 {
             return Err(
                 cladist_core::Error::NothingToLearn { n_documents: plan.train.documents.len() }.into()
             );
@@ -173,7 +177,9 @@ impl<'a> Trainer<'a> {
             higher_is_better,
             examples,
             lengths,
-            per_epoch,
+            epochs,
+            thawed: None,
+            frozen: None,
             batches: Vec::new(),
             files: None,
             speed: Speed::default(),
@@ -182,7 +188,7 @@ impl<'a> Trainer<'a> {
         if let Some(folder) = plan.folder {
             trainer.open(folder)?;
         }
-        trainer.begin_epoch();
+        trainer.begin_epoch()?;
         Ok(trainer)
     }
 
@@ -217,39 +223,6 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    fn total(&self) -> u64 {
-        self.per_epoch.iter().sum()
-    }
-
-    fn begin_epoch(&mut self) {
-        let (config, epoch) = (self.plan.config, self.progress.epoch);
-        if epoch < config.epochs {
-            self.batches = batches(config, &self.lengths, epoch);
-            let averaging = config.averaging.as_ref().filter(|_| self.progress.in_epoch == 0);
-            if let Some(weight) =
-                averaging.and_then(|averaging| self.progress.averaging.epoch_started(averaging, epoch))
-            {
-                self.weights.take_in(&self.network, self.model.table.as_ref(), weight);
-            }
-        }
-    }
-
-    /// Whether there is another update to make; moves on to the next epoch.
-    fn has_next(&mut self) -> bool {
-        if self.progress.in_epoch == self.per_epoch[self.progress.epoch] && !self.progress.stopped {
-            self.progress.epoch += 1;
-            self.progress.in_epoch = 0;
-            if self.progress.epoch == self.per_epoch.len() {
-                // The state of a finished run stays valid.
-                self.progress.epoch -= 1;
-                self.progress.in_epoch = self.per_epoch[self.progress.epoch];
-                return false;
-            }
-            self.begin_epoch();
-        }
-        !self.progress.stopped
-    }
-
     /// One update, from one batch or several.
     fn step(&mut self) -> Result<StepReport> {
         let start = Instant::now();
@@ -262,13 +235,18 @@ impl<'a> Trainer<'a> {
         let mut finite = true;
         for (n, batch) in group.iter().enumerate() {
             let seed = place(config.seed, ((self.progress.step + 1) << 16) + n as u64);
-            let within = self.progress.in_epoch as f64 / self.per_epoch[epoch].max(1) as f64;
-            let moment = Moment { epoch: epoch as f64 + within, seed: Some(seed) };
+            let moment =
+                Moment { epoch: self.epochs.learnt(epoch, self.progress.in_epoch), seed: Some(seed) };
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| self.examples[n].1).collect();
             let gold: Vec<LabelSet> =
                 batch.iter().map(|&n| self.plan.train.gold[self.examples[n].0].clone()).collect();
             let tokens = TokenBatch::new(&sequences);
-            let encoded = self.network.encoder.encode(&tokens, &self.model.layers, Mode::Training { seed });
+            let encoder = &self.network.encoder;
+            let encoded = if self.epochs.is_frozen(epoch) {
+                frozen::encode(self.frozen.as_ref(), encoder, &self.model, batch, &tokens)
+            } else {
+                encoder.encode(&tokens, &self.model.layers, Mode::Training { seed })
+            };
             let after = (n == 0).then_some(self.progress.step);
             let (descriptions, kept) = (self.model.descriptions.as_ref(), &mut self.weights.labels);
             let labels = label_states(&self.network, descriptions, &gold, &moment, after, kept);
@@ -289,12 +267,13 @@ impl<'a> Trainer<'a> {
             sum.add(&self.network, gradients);
         }
         let norm = self.rows.norm(sum.norm(), sum.batches());
-        let total = self.total();
+        let total = self.epochs.total();
         if finite && norm.is_finite() {
             self.progress.bad_in_a_row = 0;
             let (groups, step, fell) = (&self.groups, self.progress.step, self.progress.guard.fell_back);
             let group = |name: &str| groups.get(name).copied().unwrap_or(Group::Output);
-            let rate = |name: &str| config.rate(group(name), step, total, fell);
+            let epochs = &self.epochs;
+            let rate = |name: &str| epochs.rate(config, group(name), step, fell);
             let clip = (config.clip > 0.0).then_some(config.clip);
             // Moved out, not cloned: parameters that nobody else holds are changed in place.
             let network = std::mem::replace(&mut self.network, self.model.network.clone());
@@ -306,7 +285,9 @@ impl<'a> Trainer<'a> {
             self.rows.forget();
             self.skip(&group.concat())?;
         }
-        if self.progress.guard.observe(config, self.progress.step, total, terms.get("loss")) {
+        if let Some((step, total)) = self.epochs.place(self.progress.step)
+            && self.progress.guard.observe(config, step, total, terms.get("loss"))
+        {
             self.plan.watcher.note("the loss did not fall during warm-up: going on with the fallback rates");
         }
         let n_documents = group.iter().map(Vec::len).sum();
@@ -352,7 +333,7 @@ impl<'a> Trainer<'a> {
         [(Group::Encoder, "encoder"), (Group::Labels, "labels"), (Group::Output, "output")]
             .into_iter()
             .filter(|(group, _)| self.groups.values().any(|other| other == group))
-            .map(|(group, name)| (name.to_owned(), config.rate(group, step, self.total(), fell)))
+            .map(|(group, name)| (name.to_owned(), self.epochs.rate(config, group, step, fell)))
             .collect()
     }
 
@@ -361,7 +342,7 @@ impl<'a> Trainer<'a> {
         for (name, value) in &report.terms {
             self.progress.since_log.entry(name.clone()).or_default().add(*value);
         }
-        let epoch_ends = self.progress.in_epoch == self.per_epoch[self.progress.epoch];
+        let epoch_ends = self.progress.in_epoch == self.epochs.updates(self.progress.epoch);
         if !(report.step.is_multiple_of(self.plan.config.log_steps) || epoch_ends) {
             return Ok(());
         }
@@ -375,19 +356,11 @@ impl<'a> Trainer<'a> {
         files.train(report.step, report.epoch, values, self.progress.seconds)
     }
 
-    fn evaluation_is_due(&self) -> bool {
-        let Progress { step, in_epoch, epoch, evaluated, .. } = self.progress;
-        let due = match self.plan.config.eval_steps {
-            0 => in_epoch == self.per_epoch[epoch],
-            every => step.is_multiple_of(every) || step == self.total(),
-        };
-        due && step > 0 && evaluated < step
-    }
-
     fn evaluate(&mut self, dev: &Examples<'_>, tokens: &[Vec<Sequence>]) -> Result<()> {
         let start = Instant::now();
         let config = self.plan.config;
         self.model.network = self.weights.averaged(self.network.valid())?;
+        self.catch_up();
         self.weights.exchange_rows(self.model.table.as_mut());
         self.model.prepare();
         let job = Job { cancel: self.plan.cancel.clone(), ..Job::silent() };
@@ -415,6 +388,13 @@ impl<'a> Trainer<'a> {
         }
         self.plan.watcher.dev(&DevReport { epoch, step, values, best });
         Ok(())
+    }
+
+    /// Rows of labels as if every step had touched them.
+    fn catch_up(&mut self) {
+        let (config, fell) = (self.plan.config, self.progress.guard.fell_back);
+        let rate = self.epochs.rate(config, Group::Output, self.progress.step.saturating_sub(1), fell);
+        self.rows.catch_up(self.model.table.as_mut(), &self.optimiser, rate);
     }
 
     /// Saves a checkpoint, if there is a place for it and the parameters are worth it.
@@ -456,6 +436,7 @@ impl<'a> Trainer<'a> {
 
     fn finish(mut self) -> Result<(NeuralModel, Outcome)> {
         let mut network = self.weights.averaged(self.network.valid())?;
+        self.catch_up();
         self.weights.exchange_rows(self.model.table.as_mut());
         if let Some(best) = self.weights.best.take() {
             network = put_back(network, best, self.model.table.as_mut())
@@ -467,20 +448,10 @@ impl<'a> Trainer<'a> {
             seconds: self.progress.seconds,
             skipped: self.progress.skipped,
             best: self.progress.stopping.best().map(|best| (best.at, best.value)),
-            stopped_early: self.progress.stopped && self.progress.step < self.total(),
+            stopped_early: self.progress.stopped && self.progress.step < self.epochs.total(),
         };
         Ok((self.model.ready(), outcome))
     }
-}
-
-/// The batches of an epoch: a function of seed and epoch alone.
-fn batches(config: &TrainConfig, lengths: &[usize], epoch: usize) -> Vec<Vec<usize>> {
-    let order = shuffled(lengths.len(), config.seed, epoch as u64);
-    if config.batch_tokens == 0 {
-        return by_documents(&order, config.batch_size);
-    }
-    let mut random = batch_rng(config.seed, epoch as u64);
-    by_tokens(lengths, &order, config.batch_tokens, WINDOW, &mut random)
 }
 
 /// The group of each parameter.

@@ -230,7 +230,7 @@ impl Progress {
         let path = folder.join(STATE);
         let bytes = std::fs::read(&path).map_err(cladist_core::Error::io("read", &path))?;
         let state: Self = serde_json::from_slice(&bytes).map_err(|error| unfit(&path, error.to_string()))?;
-        if state.fingerprint != self.fingerprint || state.epoch >= config.epochs {
+        if state.fingerprint != self.fingerprint || state.epoch >= config.all_epochs() {
             return Err(Error::OtherRun { path: folder.to_owned() });
         }
         let list = |name: &str| -> Result<Option<Tensors>> {

@@ -65,7 +65,7 @@ fn table(page: &mut String, results: &Results, rows: &[&Row], columns: &[&Shown]
     for column in columns {
         let _ = write!(page, "<th>{}", escape(&column.label));
     }
-    page.push_str("<th>runs<th>seconds");
+    page.push_str("<th>runs<th>seconds<th>peak MB");
     for row in rows {
         let _ = write!(page, "<tr><td>{}", escape(&row.name));
         if results.has_choice() {
@@ -81,7 +81,7 @@ fn table(page: &mut String, results: &Results, rows: &[&Row], columns: &[&Shown]
             }
         }
         let seconds = row.seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.0}", seconds.mean));
-        let _ = write!(page, "<td>{}<td>{seconds}", row.finished().count());
+        let _ = write!(page, "<td>{}<td>{seconds}<td>{}", row.finished().count(), row.memory());
     }
     page.push_str("</table>");
 }

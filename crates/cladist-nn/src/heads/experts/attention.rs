@@ -47,6 +47,16 @@ impl LabelLook {
         }
     }
 
+    /// The same, with this bias for every label.
+    pub(crate) fn with_bias(mut self, bias: f32) -> Self {
+        if self.rest.is_empty() {
+            self.first = self.first.with_bias(vec![bias]);
+        } else {
+            self.rest = self.rest.with_bias(vec![bias]);
+        }
+        self
+    }
+
     /// The vectors of all labels, where they are parameters.
     pub(crate) fn own(&self) -> Tensor<2> {
         match &self.queries {

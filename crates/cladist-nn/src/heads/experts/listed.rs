@@ -1,7 +1,7 @@
 //! Experts that look at a shortlist of labels: what they have of a label is a row of a table.
 //!
-//! A row holds, one after the other, a label's weights and bias for each document expert and its vector for each attention
-//! expert; its last value is a bias of the first expert. Groups are matched by `[CLS]` of the last layer, and the answer is
+//! A row holds, one after the other, a label's weights for each document expert and its vector for each attention expert;
+//! its last value is a bias that all experts share, those that look at words too. Groups are matched by `[CLS]` of the last layer, and the answer is
 //! the mean of the experts' probabilities times that of the label's group.
 
 use burn::tensor::{Device, Tensor, activation};
@@ -81,23 +81,21 @@ impl Expert {
     }
 
     /// Logits `[documents, labels]` of labels with these rows.
-    fn answer(&self, read: Tensor<2>, packing: &Packing, own: &Own, first: bool) -> Tensor<2> {
-        let logits = match &self.parts {
+    fn answer(&self, read: Tensor<2>, packing: &Packing, own: &Own) -> Tensor<2> {
+        match &self.parts {
             Parts::Document(hidden) => {
                 let mut x = hidden.forward(read);
                 if !hidden.is_empty() {
                     x = activation::relu(x);
                 }
                 let width = x.dims()[1];
-                let bias = own.weights.clone().narrow(1, self.column + width, 1).squeeze_dim(1);
-                linear(x, self.part(&own.weights, width), bias)
+                linear(x, self.part(&own.weights, width), own.biases.clone())
             }
             Parts::Attention(look) => {
                 let width = read.dims()[1];
-                look.logits(self.part(&own.weights, width), read, packing)
+                look.logits(self.part(&own.weights, width), read, packing) + own.biases.clone().unsqueeze()
             }
-        };
-        if first { logits + own.biases.clone().unsqueeze() } else { logits }
+        }
     }
 }
 
@@ -113,8 +111,8 @@ impl Experts {
     }
 
     fn answers(&self, read: Vec<Tensor<2>>, packing: &Packing, own: &Own) -> Vec<Tensor<2>> {
-        let experts = self.experts.iter().zip(read).enumerate();
-        experts.map(|(n, (expert, read))| expert.answer(read, packing, own, n == 0)).collect()
+        let experts = self.experts.iter().zip(read);
+        experts.map(|(expert, read)| expert.answer(read, packing, own)).collect()
     }
 
     pub(super) fn objective_listed(

@@ -164,11 +164,15 @@ impl HeadConfig for ExpertsConfig {
                 Kind::Document => {
                     let row = widths.last().copied().unwrap_or(0);
                     widths.extend(all);
-                    (Parts::Document(Perceptron::new(&widths, &mut random, device)), row + 1)
+                    let layers = Perceptron::new(&widths, &mut random, device);
+                    let layers = if all.is_some() { layers.with_bias(context.biases()) } else { layers };
+                    (Parts::Document(layers), row)
                 }
                 Kind::Attention => {
                     let look = LabelLook::new(width, &self.hidden, all, &mut random, device);
-                    (Parts::Attention(look), width)
+                    // Rows of a table have a bias for each label.
+                    let bias = if all.is_some() { context.shared_bias() } else { 0.0 };
+                    (Parts::Attention(look.with_bias(bias)), width)
                 }
             };
             columns += row;
@@ -318,8 +322,7 @@ impl Head for Experts {
         let last = self.groups.as_ref().map(|_| self.last);
         let layers = self.experts.iter().flat_map(|expert| expert.layers.iter().copied());
         let layers: LayerSet = layers.chain(last).collect();
-        let only_cls = self.looks().all(|(_, layer)| Some(layer) != layers.last());
-        if only_cls { layers.first_tokens() } else { layers }
+        layers.first_tokens().union(self.looks().map(|(_, layer)| layer).collect())
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {

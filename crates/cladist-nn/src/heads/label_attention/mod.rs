@@ -97,7 +97,9 @@ impl HeadConfig for LabelAttentionConfig {
             Some(vectors) => Matrix::of(vectors.clone(), device),
             None => Matrix::new(hidden, n_labels, random, device),
         });
-        let output = |n: usize, random: &mut ChaCha8Rng| Linear::normal(hidden, n, 0.02, random, device);
+        let output = |biases: Vec<f32>, random: &mut ChaCha8Rng| {
+            Linear::normal(hidden, biases.len(), 0.02, random, device).with_bias(biases)
+        };
         Ok(LabelAttention {
             table,
             convolution: (self.convolution > 0)
@@ -107,9 +109,9 @@ impl HeadConfig for LabelAttentionConfig {
                 blocks: (0..self.blocks)
                     .map(|_| Block::new(hidden, self.feed_forward, random, device))
                     .collect(),
-                output: (self.output == Output::Shared).then(|| output(1, random)),
+                output: (self.output == Output::Shared).then(|| output(vec![context.shared_bias()], random)),
             },
-            outputs: (self.output == Output::PerLabel).then(|| output(n_labels, random)),
+            outputs: (self.output == Output::PerLabel).then(|| output(context.biases(), random)),
             labelwise: Labelwise::new(context, self.loss),
             config: self.clone(),
             n_heads,

@@ -90,7 +90,7 @@ impl HeadConfig for CamlConfig {
             convolution: Some(Convolution::new(hidden, filters, kernel, &mut random, device)),
             projection: None,
             queries: Some(Matrix::new(filters, n_labels, &mut random, device)),
-            outputs: Some(Linear::new(filters, n_labels, &mut random, device)),
+            outputs: Some(context.outputs(filters, &mut random)),
             described: (description_weight > 0.0).then(|| Linear::new(hidden, filters, &mut random, device)),
             common: Common { description_weight, ..Common::new(context, dropout, loss) },
         })

@@ -62,7 +62,9 @@ impl HeadConfig for LaatConfig {
             convolution: None,
             projection: Some(Projection::Plain(projection)),
             queries: Some(normal_matrix(width, n_labels, DEVIATION, &mut random, device)),
-            outputs: Some(Linear::normal(hidden, n_labels, DEVIATION, &mut random, device)),
+            outputs: Some(
+                Linear::normal(hidden, n_labels, DEVIATION, &mut random, device).with_bias(context.biases()),
+            ),
             described: None,
             common: Common::new(context, dropout, loss),
         })

@@ -86,7 +86,8 @@ impl HeadConfig for LwanConfig {
             (Some(Projection::Biased(Linear::new(hidden, hidden, random, device))), None, None)
         } else {
             let queries = normal_matrix(hidden, n_labels, deviation, random, device);
-            (None, Some(queries), Some(Linear::normal(hidden, n_labels, deviation, random, device)))
+            let outputs = Linear::normal(hidden, n_labels, deviation, random, device);
+            (None, Some(queries), Some(outputs.with_bias(context.biases())))
         };
         Ok(LabelPooling { convolution: None, projection, queries, outputs, described: None, common })
     }

@@ -74,6 +74,7 @@ fn settings_that_make_no_sense_are_refused_by_name() {
         n_layers: 1,
         task: Task::MultiLabel,
         label_smoothing: 0.0,
+        prior_bias: false,
         labels: None,
         shortlist: None,
         device: &Device::flex(),

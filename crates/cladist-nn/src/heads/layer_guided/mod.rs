@@ -169,7 +169,7 @@ impl HeadConfig for LayerGuidedConfig {
         let levels = (table.into_iter().zip(labels).zip(spans).zip(weights))
             .map(|(((layers, labels), levels), weight)| {
                 let inputs = context.hidden_size * layers.len();
-                let output = Linear::new(inputs, labels.len(), &mut random, context.device);
+                let output = context.outputs_of(inputs, &labels, &mut random);
                 Level { output, layers, labels, levels, weight }
             })
             .collect();

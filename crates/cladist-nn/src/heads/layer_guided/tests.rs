@@ -41,6 +41,7 @@ fn built(
         n_layers,
         task: Task::MultiLabel,
         label_smoothing: 0.0,
+        prior_bias: false,
         labels: None,
         shortlist: None,
         device: &Device::flex(),

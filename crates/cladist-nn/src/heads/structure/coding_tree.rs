@@ -331,7 +331,13 @@ impl HeadConfig for CodingTreeConfig {
                         second_norm: LayerNorm::new(width, device),
                     })
                     .collect(),
-                outputs: (0..n_outputs).map(|_| Linear::new(width, n_labels, random, device)).collect(),
+                // Logits are sums over levels, of which one has the biases.
+                outputs: (0..n_outputs)
+                    .map(|n| {
+                        let biases = if n == 0 { context.biases() } else { vec![0.0; n_labels] };
+                        Linear::new(width, n_labels, random, device).with_bias(biases)
+                    })
+                    .collect(),
                 shape: Shape {
                     steps: steps(&context.taxonomy.coding_tree(height, tree)),
                     pool: pool_of_levels,

@@ -226,6 +226,7 @@ mod tests {
             n_layers: 1,
             task: Default::default(),
             label_smoothing: 0.0,
+            prior_bias: false,
             labels: None,
             shortlist: None,
             device: &device,

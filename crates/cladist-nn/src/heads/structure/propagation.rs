@@ -221,7 +221,7 @@ impl Propagation {
             Variant::TextPropagation => Start::Small(shared()),
         };
         let width = if full { n_labels * node_size } else { node_size };
-        let output = Linear::new(width, n_labels, random, device);
+        let output = context.outputs(width, random);
         let shape = Shape { n_labels, width: node_size, full, dropout, output_dropout };
         let labelwise = Labelwise::new(context, settings.loss);
         let vector = match variant {

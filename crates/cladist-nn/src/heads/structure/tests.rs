@@ -31,6 +31,7 @@ fn context<'a>(taxonomy: &'a Taxonomy, counts: &'a LabelCounts, device: &'a Devi
         n_layers: 1,
         task: Default::default(),
         label_smoothing: 0.0,
+        prior_bias: false,
         labels: None,
         shortlist: None,
         device,

@@ -33,12 +33,12 @@ fn updates_change_parameters_in_place() {
     let tokens = model.tokenize(plan.train.documents).unwrap();
     let mut trainer = Trainer::new(model, &plan, &tokens).unwrap();
     // The first update leaves the model that was given as it is.
-    assert!(trainer.has_next());
+    assert!(trainer.has_next().unwrap());
     trainer.step().unwrap();
     let first = places(&trainer.network);
     for _ in 0..2 {
         let before = parameters::named(&trainer.network);
-        assert!(trainer.has_next());
+        assert!(trainer.has_next().unwrap());
         trainer.step().unwrap();
         assert_eq!(places(&trainer.network), first);
         assert!(parameters::named(&trainer.network).iter().all(|(name, values)| *values != before[name]));
@@ -47,7 +47,7 @@ fn updates_change_parameters_in_place() {
     trainer.evaluate(&plan.train, &tokens).unwrap();
     trainer.step().unwrap();
     let after = places(&trainer.network);
-    assert!(trainer.has_next());
+    assert!(trainer.has_next().unwrap());
     trainer.step().unwrap();
     assert_eq!(places(&trainer.network), after);
 }

@@ -1,6 +1,7 @@
 //! The loop on a small world.
 
 mod devices;
+mod frozen;
 mod health;
 mod resume;
 mod settings;

@@ -34,7 +34,7 @@ fn check(config: &TrainConfig, n_dev: usize) -> Outcome {
     check_design(config, flat(), n_dev)
 }
 
-fn check_design(config: &TrainConfig, design: Design, n_dev: usize) -> Outcome {
+pub(super) fn check_design(config: &TrainConfig, design: Design, n_dev: usize) -> Outcome {
     let toy = Toy::new(design.task);
     let whole = tempfile::tempdir().unwrap();
     let run = Run { n_dev, design, folder: Some(whole.path()), ..Run::new(&toy, config.clone()) };

@@ -21,6 +21,8 @@ const CHANGES: &[(&str, Change)] = &[
     ("clip", |config| config.clip = 0.05),
     ("dropout", |config| config.dropout = Some(0.5)),
     ("freeze_layers", |config| config.freeze_layers = 1),
+    ("freeze_epochs", |config| config.freeze_epochs = 1),
+    ("prior_bias", |config| config.prior_bias = false),
     ("label_smoothing", |config| config.label_smoothing = 0.2),
     ("monitor", |config| config.monitor = "loss".to_owned()),
     ("patience", |config| config.patience = 1),
@@ -52,7 +54,8 @@ fn visible(toy: &Toy, config: &TrainConfig) -> (Vec<u8>, String) {
     let script = [0.5, 0.4, 0.3];
     let mut run =
         Run { folder: Some(folder.path()), n_dev: 3, script: &script, ..Run::new(toy, config.clone()) };
-    // Losses are made with the network, so whoever designs it hands the setting on.
+    // Losses and outputs are made with the network, so whoever designs it hands the settings on.
+    run.design.prior_bias = config.prior_bias;
     run.design.label_smoothing = config.label_smoothing;
     let (model, outcome, seen) = run.finish();
     let records = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap().lines().count();

@@ -54,7 +54,7 @@ fn curve(folder: &Path) -> Option<(Vec<f64>, Vec<f64>)> {
     // Batches of so many tokens hold any number of documents: the last step ends the last epoch.
     let step = match recipe.train.batch_tokens {
         0 => (recipe.train.batch_size * recipe.train.accumulate) as f64 / documents,
-        _ => recipe.train.epochs as f64 / steps.max(1) as f64,
+        _ => recipe.train.all_epochs() as f64 / steps.max(1) as f64,
     };
     let dev = records.iter().filter(|record| record.kind == Kind::Dev);
     let points = dev.filter_map(|record| Some((record.step as f64 * step, *record.values.get(METRIC)?)));

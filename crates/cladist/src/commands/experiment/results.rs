@@ -161,6 +161,16 @@ pub struct Row {
 }
 
 impl Row {
+    /// The most memory of any run as people write it.
+    #[must_use]
+    pub fn memory(&self) -> String {
+        self.runs
+            .iter()
+            .filter_map(|run| run.peak_mb)
+            .max()
+            .map_or_else(|| "–".to_owned(), |mb| mb.to_string())
+    }
+
     /// Runs that ended with a model.
     pub fn finished(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(|run| run.problem.is_none())
@@ -301,7 +311,7 @@ impl Results {
         let n_text = if self.has_choice() { 2 } else { 1 };
         let heads = ["variant", "settings"].map(str::to_owned).into_iter().take(n_text);
         let heads = heads.chain(columns.iter().map(|column| column.label.clone()));
-        let mut table = Table::new(n_text, heads.chain(["runs", "seconds"].map(str::to_owned)));
+        let mut table = Table::new(n_text, heads.chain(["runs", "seconds", "peak MB"].map(str::to_owned)));
         for row in rows {
             let mark = |metric: &str| if row.differs(metric) { "*" } else { " " };
             let cells = columns.iter().map(|column| {
@@ -320,7 +330,7 @@ impl Results {
             let seconds =
                 row.seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.0}", seconds.mean));
             let first = [row.name.clone(), row.choice()].into_iter().take(n_text);
-            table.row(first.chain(cells).chain([n_runs, seconds]));
+            table.row(first.chain(cells).chain([n_runs, seconds, row.memory()]));
         }
         table
     }

@@ -34,6 +34,9 @@ pub struct Run {
     pub best: Option<Best>,
     /// Seconds of training.
     pub seconds: f64,
+    /// The most memory meanwhile, in megabytes, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_mb: Option<u64>,
     /// Metrics of the split that results are measured on.
     pub metrics: BTreeMap<String, f64>,
     /// Levels of the taxonomy.
@@ -214,6 +217,7 @@ impl<'a> Runner<'a> {
             seed,
             best: None,
             seconds: 0.0,
+            peak_mb: None,
             metrics: BTreeMap::new(),
             levels: 0,
             documents: 0,
@@ -236,6 +240,7 @@ impl<'a> Runner<'a> {
         };
         run.best = summary.best.clone().or_else(reached);
         run.seconds = summary.seconds;
+        run.peak_mb = summary.peak_mb;
         run.levels = report.per_level.len();
         run.documents = report.n_documents;
         run.metrics = report.metrics;
@@ -323,6 +328,7 @@ pub(crate) mod tests {
             seed,
             best: value.map(|value| Best { monitor: monitor.to_owned(), step: 1, value }),
             seconds: 2.0,
+            peak_mb: None,
             metrics: BTreeMap::new(),
             levels: 2,
             documents: 9,

@@ -27,6 +27,7 @@ use crate::corpora::{Rejects, source, with_bad_lines};
 use crate::decode::settings;
 use crate::error::ConfigError;
 use crate::judge::Answers;
+use crate::memory;
 use crate::model::{DataCard, Model};
 use crate::output::figure;
 use crate::session::Session;
@@ -39,6 +40,9 @@ pub struct Summary {
     pub run: PathBuf,
     /// Time of training.
     pub seconds: f64,
+    /// The most memory that the program needed meanwhile, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_mb: Option<u64>,
     /// Training documents.
     pub documents: u64,
     /// Lines that were set aside.
@@ -98,6 +102,7 @@ pub fn with_settings(
     out: &Path,
     session: &Session,
 ) -> anyhow::Result<Summary> {
+    memory::forget_peak();
     if args.resume {
         if let Some(summary) = finished(out)? {
             session.output.note(format!("the run in {} is finished", out.display()));
@@ -284,7 +289,8 @@ impl Summary {
     ) -> Self {
         let documents = model.counts.n_documents as u64;
         let run = out.to_owned();
-        Self { run, seconds, documents, rejected: loaded.rejected, data: card.report, dev, best: None }
+        let (peak_mb, rejected) = (memory::peak_mb(), loaded.rejected);
+        Self { run, seconds, peak_mb, documents, rejected, data: card.report, dev, best: None }
     }
 }
 

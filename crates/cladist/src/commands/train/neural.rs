@@ -24,6 +24,7 @@ use crate::commands::evaluate::Evaluation;
 use crate::config::{Common, NeuralRecipe, Recipe, Refit, RunConfig};
 use crate::error::ConfigError;
 use crate::html;
+use crate::memory;
 use crate::model::{self, DataCard, Model, Training};
 use crate::session::Session;
 use crate::watch::LiveView;
@@ -76,7 +77,7 @@ pub(super) fn run(
         examples.documents.len(),
         taxonomy.n_labels()
     ));
-    let view = LiveView::new(session, recipe.train.epochs);
+    let view = LiveView::new(session, recipe.train.all_epochs());
     let judge = Judge { common: &config.common, dev, taxonomy, counts: &counts };
     let plan = Plan {
         config: &recipe.train,
@@ -201,6 +202,7 @@ fn finish(
     let summary = Summary {
         run: out.to_owned(),
         seconds: outcome.seconds,
+        peak_mb: memory::peak_mb(),
         documents: model.counts.n_documents as u64,
         rejected: loaded.rejected,
         data: card.report.clone(),

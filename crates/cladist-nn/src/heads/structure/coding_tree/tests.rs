@@ -38,6 +38,7 @@ fn network(device: &Device, dropout: f64, form: Form) -> TreeNetwork {
         n_layers: 1,
         task: Default::default(),
         label_smoothing: 0.0,
+        prior_bias: false,
         labels: None,
         shortlist: None,
         device,

@@ -1,0 +1,90 @@
+//! What heads are built from.
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Tensor};
+use cladist_core::{LabelCounts, LabelId, Taxonomy};
+use rand_chacha::ChaCha8Rng;
+
+use super::Task;
+use crate::blocks::Linear;
+use crate::shortlist::Shortlist;
+
+/// What a head is built from.
+#[derive(Clone, Copy)]
+pub struct HeadContext<'a> {
+    /// The labels.
+    pub taxonomy: &'a Taxonomy,
+    /// How often training documents have each label.
+    pub label_counts: &'a LabelCounts,
+    /// Width of the encoder's states.
+    pub hidden_size: usize,
+    /// Layers of the encoder.
+    pub n_layers: usize,
+    /// What is to be predicted.
+    pub task: Task,
+    /// Share of the target given to all labels alike.
+    pub label_smoothing: f64,
+    /// Whether outputs of labels begin at how often each occurs.
+    pub prior_bias: bool,
+    /// Vectors of label descriptions, for a new head that starts from them.
+    pub labels: Option<&'a Tensor<2>>,
+    /// Groups of labels, if not all are to be learnt and scored at a time.
+    pub shortlist: Option<&'a Arc<Shortlist>>,
+    /// Where parameters live.
+    pub device: &'a Device,
+    /// Seed of new parameters.
+    pub seed: u64,
+}
+
+impl HeadContext<'_> {
+    /// Biases for the outputs of all labels to begin with: the log-odds of how often training documents have each, or 0.
+    ///
+    /// An output that starts at even odds spends hundreds of updates on learning that its label is rare, by weights that
+    /// have better to do.
+    #[must_use]
+    pub fn biases(&self) -> Vec<f32> {
+        let n_labels = self.taxonomy.n_labels();
+        if self.prior_bias { self.label_counts.log_odds(n_labels) } else { vec![0.0; n_labels] }
+    }
+
+    /// The same for an output that all labels share: the mean.
+    #[must_use]
+    pub fn shared_bias(&self) -> f32 {
+        let biases = self.biases();
+        (biases.iter().map(|&bias| f64::from(bias)).sum::<f64>() / biases.len().max(1) as f64) as f32
+    }
+
+    /// A new output for each label on vectors of this width.
+    pub(crate) fn outputs(&self, inputs: usize, random: &mut ChaCha8Rng) -> Linear {
+        Linear::new(inputs, self.taxonomy.n_labels(), random, self.device).with_bias(self.biases())
+    }
+
+    /// A new output for each of these labels.
+    pub(crate) fn outputs_of(&self, inputs: usize, labels: &[LabelId], random: &mut ChaCha8Rng) -> Linear {
+        let biases = self.biases();
+        let biases = labels.iter().map(|label| biases[label.index()]).collect();
+        Linear::new(inputs, labels.len(), random, self.device).with_bias(biases)
+    }
+
+    /// Biases of the groups of a shortlist: the log-odds of any label of a group, at most even. Where groups learn by the
+    /// hinge, −1, what it wants of groups that a document is not in.
+    pub(crate) fn group_biases(&self, shortlist: &Shortlist) -> Vec<f32> {
+        let partition = &shortlist.partition;
+        if !self.prior_bias {
+            return vec![0.0; partition.n_groups()];
+        }
+        if shortlist.config.match_only {
+            return vec![-1.0; partition.n_groups()];
+        }
+        let biases = self.biases();
+        let of = |group: usize| {
+            let labels = partition.labels(group).iter();
+            let share: f64 =
+                labels.map(|&label| 1.0 / (1.0 + f64::from(-biases[label as usize]).exp())).sum();
+            let share = share.clamp(1e-9, 0.5);
+            (share / (1.0 - share)).ln() as f32
+        };
+        (0..partition.n_groups()).map(of).collect()
+    }
+}

@@ -1,0 +1,167 @@
+//! Epochs in which only the head learns: the encoder reads every document once.
+//!
+//! A head that starts at random sends gradients through the encoder that undo what it was pretrained for (Kumar et al.
+//! 2022). Learning the head first, on states that do not change, avoids that and costs little: an epoch is as long as the
+//! head takes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use burn::tensor::{Tensor, TensorData};
+use cladist_core::{Cancel, Job, Request};
+
+use crate::encoder::{Encoded, Encoder, Mode, PackedWeights};
+use crate::error::{Error, Result};
+use crate::model::NeuralModel;
+use crate::parameters::to_vec;
+use crate::tokens::{Sequence, TokenBatch};
+
+/// Bytes of states that are kept in memory; if there are more, every epoch reads the documents anew.
+pub(super) const MEMORY: usize = 4 << 30;
+
+/// States of all training documents.
+pub(super) struct Frozen {
+    layers: BTreeMap<usize, Kept>,
+    /// The tokens of example i are `offsets[i]..offsets[i + 1]`.
+    offsets: Vec<usize>,
+    width: usize,
+}
+
+/// States of a layer.
+struct Kept {
+    /// A row for each token of each example, or for each example.
+    values: Vec<f32>,
+    first_tokens: bool,
+}
+
+impl Kept {
+    fn range(&self, offsets: &[usize], width: usize, example: usize) -> Range<usize> {
+        let rows =
+            if self.first_tokens { example..example + 1 } else { offsets[example]..offsets[example + 1] };
+        rows.start * width..rows.end * width
+    }
+}
+
+impl Frozen {
+    /// Reads all examples; `None` if their states take more than so many bytes.
+    pub(super) fn read(
+        model: &NeuralModel,
+        examples: &[(usize, &Sequence)],
+        memory: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Self>> {
+        let (keep, width) = (&model.layers, model.network.encoder.hidden_size());
+        let mut offsets = vec![0];
+        for (_, sequence) in examples {
+            offsets.push(offsets.last().unwrap_or(&0) + sequence.len());
+        }
+        let n_tokens = offsets.last().copied().unwrap_or(0);
+        let rows = |layer| if keep.only_first_tokens(layer) { examples.len() } else { n_tokens };
+        if keep.iter().map(rows).sum::<usize>() * width * size_of::<f32>() > memory {
+            return Ok(None);
+        }
+        let empty = |layer| {
+            let values = vec![0.0; rows(layer) * width];
+            (layer, Kept { values, first_tokens: keep.only_first_tokens(layer) })
+        };
+        let mut layers: BTreeMap<usize, Kept> = keep.iter().map(empty).collect();
+        let request = Request { job: Job { cancel: cancel.clone(), ..Job::silent() }, ..Request::default() };
+        let read = model.each_batch(examples, keep, &request, |batch, input| {
+            for (&layer, kept) in &mut layers {
+                let documents = input.documents;
+                let states = if kept.first_tokens { documents.cls(layer) } else { documents.packed(layer) };
+                let states = to_vec(states);
+                let mut rest = states.as_slice();
+                for &n in batch {
+                    let range = kept.range(&offsets, width, n);
+                    let (own, others) = rest.split_at(range.len());
+                    kept.values[range].copy_from_slice(own);
+                    rest = others;
+                }
+            }
+        });
+        read.map_err(Error::from)?;
+        Ok(Some(Self { layers, offsets, width }))
+    }
+
+    fn batch(&self, encoder: &Encoder, batch: &[usize], tokens: &TokenBatch) -> Encoded {
+        let device = encoder.device();
+        let states = self.layers.iter().map(|(&layer, kept)| {
+            let of = |&n: &usize| &kept.values[kept.range(&self.offsets, self.width, n)];
+            let values: Vec<f32> = batch.iter().flat_map(of).copied().collect();
+            let shape = [values.len() / self.width, self.width];
+            (layer, Tensor::from_data(TensorData::new(values, shape), &device))
+        });
+        let first = self.layers.iter().filter(|(_, kept)| kept.first_tokens).map(|(&layer, _)| layer);
+        encoder.encoded(&tokens.offsets, states.collect(), first.collect())
+    }
+}
+
+/// A batch as the encoder reads it without learning: from kept states, or anew.
+pub(super) fn encode(
+    frozen: Option<&Frozen>,
+    encoder: &Encoder,
+    model: &NeuralModel,
+    batch: &[usize],
+    tokens: &TokenBatch,
+) -> Encoded {
+    let anew =
+        |packed: Option<&PackedWeights>| encoder.encode(tokens, &model.layers, Mode::Inference(packed));
+    frozen.map_or_else(|| anew(model.packed.as_ref()), |frozen| frozen.batch(encoder, batch, tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heads::experts::ExpertsConfig;
+    use crate::heads::flat::FlatConfig;
+    use crate::heads::light_xml::LightXmlConfig;
+    use crate::heads::{AnyHeadConfig, Pool, Task};
+    use crate::model::numbered;
+    use crate::toy::{Toy, design};
+
+    #[test]
+    fn what_is_kept_is_what_the_encoder_says() {
+        let toy = Toy::new(Task::MultiLabel);
+        for head in [
+            AnyHeadConfig::Flat(FlatConfig { pool: Pool::Pooled, ..FlatConfig::default() }),
+            AnyHeadConfig::LightXml(LightXmlConfig::default()),
+            AnyHeadConfig::Experts(ExpertsConfig::default()),
+        ] {
+            let model = toy.model(design(head, Task::MultiLabel), 1).ready();
+            let tokens = model.tokenize(&toy.documents).unwrap();
+            let examples = numbered(&tokens);
+            let kept = Frozen::read(&model, &examples, MEMORY, &Cancel::default()).unwrap().unwrap();
+            assert!(Frozen::read(&model, &examples, 64, &Cancel::default()).unwrap().is_none());
+            let batch = [5, 0, 4];
+            let sequences: Vec<&Sequence> = batch.iter().map(|&n| examples[n].1).collect();
+            let packed = TokenBatch::new(&sequences);
+            let of = |kept| encode(kept, &model.network.encoder, &model, &batch, &packed);
+            let (from_kept, anew) = (of(Some(&kept)), of(None));
+            let close = |a: Tensor<2>, b: Tensor<2>| {
+                let (a, b) = (to_vec(a), to_vec(b));
+                assert_eq!(a.len(), b.len());
+                assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5));
+            };
+            for layer in model.layers.iter() {
+                close(from_kept.cls(layer), anew.cls(layer));
+                if !model.layers.only_first_tokens(layer) {
+                    close(from_kept.packed(layer), anew.packed(layer));
+                }
+            }
+            if let (Some(a), Some(b)) = (from_kept.pooled(), anew.pooled()) {
+                close(a, b);
+            }
+        }
+    }
+
+    #[test]
+    fn reading_can_be_stopped() {
+        let toy = Toy::new(Task::MultiLabel);
+        let model = toy.model(crate::toy::flat(), 1).ready();
+        let tokens = model.tokenize(&toy.documents).unwrap();
+        let cancel = Cancel::default();
+        cancel.cancel();
+        assert!(Frozen::read(&model, &numbered(&tokens), MEMORY, &cancel).is_err());
+    }
+}
