@@ -9,7 +9,7 @@
 //! ```text
 //! p ← p·(1 − rate·decay)^k − rate·m/√v · (r + r² + … + r^k)
 //! ```
-//! at the rate and the correction of the step that makes up for it. Where every step touches every row, both are the same.
+//! at the rate of the step that makes up for it, and corrected for the start as in the middle of what momentum lasts. Where every step touches every row, both are the same.
 
 use std::path::Path;
 
@@ -173,7 +173,9 @@ fn make_up(step: adamw::Step, missed: u64, row: &mut [f32], first: &mut [f32], s
     }
     let adamw::Step { rate, beta1, beta2, epsilon, decay, number, .. } = step;
     let (beta1, beta2, k) = (f64::from(beta1), f64::from(beta2), missed as f64);
-    let correct = |beta: f64| 1.0 - beta.powf(number as f64);
+    // Momentum is spent after some ten steps.
+    let at = number.saturating_sub(missed) + missed.min(10) / 2;
+    let correct = |beta: f64| 1.0 - beta.powf(at.max(1) as f64);
     let r = beta1 / beta2.sqrt();
     // Where momentum outlives the scale it is measured by, there is no end to the sum.
     let sum = if r < 0.999 { r * (1.0 - r.powf(k)) / (1.0 - r) } else { 0.0 };
