@@ -89,6 +89,8 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     }
     /// Fills in settings that follow from the number of epochs.
     fn settle(&mut self, _epochs: usize) {}
+    /// Fills in settings that follow from how many labels all heads have, if this is one for each of several branches.
+    fn fit(&mut self, _n_labels: usize) {}
     /// A head with new parameters.
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;
 }
@@ -261,6 +263,11 @@ macro_rules! heads {
             /// See [`HeadConfig::settle`].
             pub fn settle(&mut self, epochs: usize) {
                 match self { $(Self::$variant(config) => config.settle(epochs),)+ }
+            }
+
+            /// See [`HeadConfig::fit`].
+            pub fn fit(&mut self, n_labels: usize) {
+                match self { $(Self::$variant(config) => config.fit(n_labels),)+ }
             }
 
             /// See [`HeadConfig::build`].

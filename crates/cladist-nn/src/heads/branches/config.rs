@@ -89,9 +89,14 @@ impl BranchesConfig {
             Reduction::Branches => false,
             Reduction::Labels => true,
         };
+        let branches = branches(context, at)?;
+        let of_each = |branch: &Branch| if *split == Split::Masking { n_labels } else { branch.labels.len() };
+        let mut head = head.clone();
+        head.fit(branches.all().iter().map(of_each).sum());
+        let head = &head;
         let mut heads = Vec::new();
         let mut parts = Vec::new();
-        for (n, branch) in branches(context, at)?.all().iter().enumerate() {
+        for (n, branch) in branches.all().iter().enumerate() {
             let context = HeadContext { seed: place(context.seed, n as u64), ..*context };
             let weight = if by_label { branch.labels.len() as f64 / n_labels as f64 } else { 1.0 };
             let (head, part) = match split {

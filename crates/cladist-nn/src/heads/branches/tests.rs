@@ -1,10 +1,13 @@
-use cladist_core::{Classifier, Request, Taxonomy};
+use cladist_core::taxonomy::{Builder, Origin};
+use cladist_core::{Classifier, LabelSet, Request, Taxonomy};
 
 use super::*;
 use crate::encoder::Mode;
 use crate::heads::flat::FlatConfig;
+use crate::heads::structure::gcn::HierarchyGcnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, NeuralModel};
+use crate::parameters::named;
 use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design, fitting};
 
@@ -159,5 +162,27 @@ fn groups_of_parameters_are_those_of_the_heads() {
     assert!(groups.iter().any(|(_, group)| *group == Group::Labels));
     for (name, group) in groups {
         assert_eq!(group == Group::Output, name.contains(".output."), "{name}");
+    }
+}
+
+#[test]
+fn heads_of_all_branches_together_decide_on_their_form() {
+    let mut builder = Builder::new();
+    for top in ["a", "b"] {
+        builder.edge(None, top, &Origin::default());
+        (0..60).for_each(|n| builder.edge(Some(top), &format!("{top}{n}"), &Origin::default()));
+    }
+    let toy = Toy::new(Task::MultiLabel);
+    let gold = vec![LabelSet::default(); toy.documents.len()];
+    let toy = Toy { taxonomy: builder.build().unwrap(), gold, ..toy };
+    let gcn = HierarchyGcnConfig { node_size: 4, ..HierarchyGcnConfig::default() };
+    // An output reads the features of all labels of its head in the full form, and its own in the small one.
+    for (of, labels, reads) in [(Split::Projection, 61, 61 * 4), (Split::Masking, 122, 4)] {
+        let branches = BranchesConfig { split: of, ..BranchesConfig::default() };
+        let head = AnyHeadConfig::HierarchyGcn(gcn.clone());
+        let model = toy.model(Design { branches, ..design(head, Task::MultiLabel) }, 1);
+        for (name, (shape, _)) in named(&model.network.head) {
+            assert!(!name.ends_with("output.weight") || shape == [labels, reads], "{of:?} {name}: {shape:?}");
+        }
     }
 }

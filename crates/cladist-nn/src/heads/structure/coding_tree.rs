@@ -280,6 +280,10 @@ impl HeadConfig for CodingTreeConfig {
         true
     }
 
+    fn fit(&mut self, n_labels: usize) {
+        self.form = self.form.of(n_labels);
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<TreeNetwork> {
         let Self {
             height,

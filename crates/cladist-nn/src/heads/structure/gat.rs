@@ -95,6 +95,10 @@ impl HeadConfig for HierarchyGatConfig {
         true
     }
 
+    fn fit(&mut self, n_labels: usize) {
+        self.form = self.form.of(n_labels);
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<Propagation> {
         let Self {
             variant,

@@ -94,6 +94,10 @@ impl HeadConfig for HierarchyGcnConfig {
         true
     }
 
+    fn fit(&mut self, n_labels: usize) {
+        self.form = self.form.of(n_labels);
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<Propagation> {
         let Self {
             variant,

@@ -161,6 +161,10 @@ impl HeadConfig for HiMatchConfig {
         true
     }
 
+    fn fit(&mut self, n_labels: usize) {
+        self.form = self.form.of(n_labels);
+    }
+
     fn describes(&self) -> Option<DescriptionConfig> {
         let Self { path, max_tokens, vector, .. } = *self;
         Some(DescriptionConfig { path, max_tokens, vector, at_start_only: false })

@@ -32,7 +32,7 @@ const FULL_UP_TO: usize = 200;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// `full` up to 200 labels, `small` above.
+    /// `full` up to 200 labels, of all branches together if there are several, `small` above.
     #[default]
     Auto,
     /// As published: every label has weights on the features of all.
@@ -42,6 +42,11 @@ pub enum Form {
 }
 
 impl Form {
+    /// What `auto` is with so many labels.
+    fn of(self, n_labels: usize) -> Self {
+        if self.is_full(n_labels) { Self::Full } else { Self::Small }
+    }
+
     fn is_full(self, n_labels: usize) -> bool {
         match self {
             Self::Auto => n_labels <= FULL_UP_TO,
