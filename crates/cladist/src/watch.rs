@@ -69,6 +69,14 @@ fn figures(report: &StepReport) -> String {
 }
 
 impl Watcher for LiveView<'_> {
+    fn reading(&self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+            bar.set_position(done);
+            bar.set_prefix("reading");
+        }
+    }
+
     fn step(&self, report: &StepReport) {
         if let Some(bar) = &self.bar {
             bar.set_length(report.total_steps);

@@ -10,6 +10,7 @@ use std::ops::Range;
 use burn::tensor::{Tensor, TensorData};
 use cladist_core::{Cancel, Job, Request};
 
+use super::progress::Watcher;
 use crate::encoder::{Encoded, Encoder, Mode, PackedWeights};
 use crate::error::{Error, Result};
 use crate::model::NeuralModel;
@@ -48,6 +49,7 @@ impl Frozen {
         model: &NeuralModel,
         examples: &[(usize, &Sequence)],
         memory: usize,
+        watcher: &dyn Watcher,
         cancel: &Cancel,
     ) -> Result<Option<Self>> {
         let (keep, width) = (&model.layers, model.network.encoder.hidden_size());
@@ -66,6 +68,7 @@ impl Frozen {
         };
         let mut layers: BTreeMap<usize, Kept> = keep.iter().map(empty).collect();
         let request = Request { job: Job { cancel: cancel.clone(), ..Job::silent() }, ..Request::default() };
+        let mut done = 0;
         let read = model.each_batch(examples, keep, &request, |batch, input| {
             for (&layer, kept) in &mut layers {
                 let documents = input.documents;
@@ -79,6 +82,8 @@ impl Frozen {
                     rest = others;
                 }
             }
+            done += batch.len() as u64;
+            watcher.reading(done, examples.len() as u64);
         });
         read.map_err(Error::from)?;
         Ok(Some(Self { layers, offsets, width }))
@@ -112,6 +117,8 @@ pub(super) fn encode(
 
 #[cfg(test)]
 mod tests {
+    use cladist_core::job::Silent;
+
     use super::*;
     use crate::heads::experts::ExpertsConfig;
     use crate::heads::flat::FlatConfig;
@@ -131,8 +138,8 @@ mod tests {
             let model = toy.model(design(head, Task::MultiLabel), 1).ready();
             let tokens = model.tokenize(&toy.documents).unwrap();
             let examples = numbered(&tokens);
-            let kept = Frozen::read(&model, &examples, MEMORY, &Cancel::default()).unwrap().unwrap();
-            assert!(Frozen::read(&model, &examples, 64, &Cancel::default()).unwrap().is_none());
+            let kept = Frozen::read(&model, &examples, MEMORY, &Silent, &Cancel::default()).unwrap().unwrap();
+            assert!(Frozen::read(&model, &examples, 64, &Silent, &Cancel::default()).unwrap().is_none());
             let batch = [5, 0, 4];
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| examples[n].1).collect();
             let packed = TokenBatch::new(&sequences);
@@ -162,6 +169,6 @@ mod tests {
         let tokens = model.tokenize(&toy.documents).unwrap();
         let cancel = Cancel::default();
         cancel.cancel();
-        assert!(Frozen::read(&model, &numbered(&tokens), MEMORY, &cancel).is_err());
+        assert!(Frozen::read(&model, &numbered(&tokens), MEMORY, &Silent, &cancel).is_err());
     }
 }

@@ -41,6 +41,8 @@ pub struct DevReport {
 
 /// Receives the news of a run. Called from the training loop, so it must be quick.
 pub trait Watcher: Sync {
+    /// The encoder has read so many of all documents, before the head learns alone.
+    fn reading(&self, _done: u64, _total: u64) {}
     /// An update was made.
     fn step(&self, report: &StepReport);
     /// The model was evaluated.

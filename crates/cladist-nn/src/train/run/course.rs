@@ -41,9 +41,14 @@ impl Trainer<'_> {
         self.network.encoder = encoder.clone().freeze(usize::MAX);
         self.thawed = Some(encoder);
         self.model.prepare();
-        let n = self.plan.train.documents.len();
-        self.plan.watcher.note(&format!("the encoder reads {n} documents once, for the head to learn first"));
-        self.frozen = Frozen::read(&self.model, &self.examples, MEMORY, &self.plan.cancel)?;
+        let (n, watcher) = (self.plan.train.documents.len(), self.plan.watcher);
+        watcher.note(&format!("the encoder reads {n} documents once, for the head to learn first"));
+        self.frozen = Frozen::read(&self.model, &self.examples, MEMORY, watcher, &self.plan.cancel)?;
+        if self.frozen.is_none() {
+            let limit = MEMORY >> 30;
+            watcher
+                .note(&format!("its states take more than {limit} GB, so it reads them anew in each epoch"));
+        }
         Ok(())
     }
 

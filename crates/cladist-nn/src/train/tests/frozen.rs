@@ -73,6 +73,8 @@ fn rates_are_full_at_first_and_their_course_begins_afterwards() {
     assert!(first.iter().all(|rates| *rates == full), "{first:?}");
     assert_eq!(rest, rates(&plain));
     assert!(seen.has_note("reads 8 documents once"));
+    assert_eq!(*seen.read.lock().unwrap(), Some((8, 8)));
+    assert_eq!(*plain.read.lock().unwrap(), None);
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(crate) struct Seen {
     pub(crate) steps: Mutex<Vec<StepReport>>,
     pub(crate) dev: Mutex<Vec<DevReport>>,
     pub(crate) notes: Mutex<Vec<String>>,
+    /// Documents read before the head learns alone, and all of them.
+    read: Mutex<Option<(u64, u64)>>,
 }
 
 impl Seen {
@@ -47,6 +49,7 @@ impl Seen {
             steps: empty(),
             dev: Mutex::default(),
             notes: Mutex::default(),
+            read: Mutex::default(),
         }
     }
 
@@ -61,6 +64,9 @@ impl Seen {
 }
 
 impl Watcher for Seen {
+    fn reading(&self, done: u64, total: u64) {
+        *self.read.lock().unwrap() = Some((done, total));
+    }
     fn step(&self, report: &StepReport) {
         if self.stop == Stop::AfterStep(report.step) {
             self.cancel.cancel();
