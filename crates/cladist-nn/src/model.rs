@@ -134,14 +134,12 @@ impl NeuralModel {
         let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, start, device)?;
         if let (Some(shortlist), Some(width)) = (&model.shortlist, model.row_width()) {
             let seed = crate::encoder::place(seed, 1 << 41);
-            let table = Table::new(shortlist.partition.n_rows(), width, seed);
-            let odds = counts.log_odds(model.taxonomy.n_labels());
-            let label = |row| odds[shortlist.partition.label(row) as usize];
-            model.table = Some(if model.design.prior_bias {
-                table.with_biases((0..shortlist.partition.n_rows()).map(label))
-            } else {
-                table
-            });
+            let mut table = Table::new(shortlist.partition.n_rows(), width, seed);
+            if model.design.prior_bias {
+                let odds = counts.log_odds(model.taxonomy.n_labels());
+                table = table.with_biases(|row| odds[shortlist.partition.label(row) as usize]);
+            }
+            model.table = Some(table);
         }
         Ok((model, report))
     }

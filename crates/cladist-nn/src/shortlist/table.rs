@@ -53,10 +53,10 @@ impl Table {
     }
 
     /// The same rows with these biases.
-    pub(crate) fn with_biases(mut self, biases: impl Iterator<Item = f32>) -> Self {
+    pub(crate) fn with_biases(mut self, bias: impl Fn(usize) -> f32) -> Self {
         let width = self.width;
-        for (row, bias) in self.values_mut().chunks_exact_mut(width).zip(biases) {
-            row[width - 1] = bias;
+        for (number, row) in self.values_mut().chunks_exact_mut(width).enumerate() {
+            row[width - 1] = bias(number);
         }
         self
     }
