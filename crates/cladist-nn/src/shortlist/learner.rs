@@ -9,7 +9,8 @@
 //! ```text
 //! p ← p·(1 − rate·decay)^k − rate·m/√v · (r + r² + … + r^k)
 //! ```
-//! at the rate of the step that makes up for it, and corrected for the start as in the middle of what momentum lasts. Where every step touches every row, both are the same.
+//! at the rate of the step that makes up for it, and corrected for the start as in the middle of what momentum lasts.
+//! Where every step touches every row, both are the same.
 
 use std::path::Path;
 

@@ -296,6 +296,7 @@ impl<'a> Trainer<'a> {
         self.progress.in_epoch += 1;
         let averaging = config.averaging.as_ref();
         if let Some(weight) = averaging.and_then(|averaging| self.progress.averaging.updated(averaging)) {
+            self.catch_up();
             self.weights.take_in(&self.network, self.model.table.as_ref(), weight);
         }
         self.progress.seconds += start.elapsed().as_secs_f64();

@@ -27,6 +27,7 @@ impl Trainer<'_> {
         if let Some(weight) =
             averaging.and_then(|averaging| self.progress.averaging.epoch_started(averaging, begun))
         {
+            self.catch_up();
             self.weights.take_in(&self.network, self.model.table.as_ref(), weight);
         }
         Ok(())
@@ -54,6 +55,8 @@ impl Trainer<'_> {
 
     /// From here on all learns, with a new optimiser: moments of what did not learn would be those of its first steps.
     fn thaw(&mut self) {
+        // What rows still have to move by goes with the moments.
+        self.catch_up();
         self.frozen = None;
         if let Some(encoder) = self.thawed.take() {
             self.network.encoder = encoder;
