@@ -1,7 +1,9 @@
 //! Dropout from a hash of position: nothing is stored, backward draws the same mask again, and the mask does not
 //! depend on how work is split between threads.
 
-use crate::simd::{Kernel, Simd, dispatch};
+use rayon::prelude::*;
+
+use crate::simd::{Kernel, Simd, dispatch, vectorised};
 
 /// Dropout of one place in a network: its rate, and a seed that changes with step, layer and place.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +30,26 @@ impl Dropout {
         let key = (mixed ^ (mixed >> 31)) as u32;
         let threshold = (f64::from(self.rate) * f64::from(u32::MAX)) as u32;
         dispatch(Factors { key, threshold, keep: 1.0 / (1.0 - self.rate), out });
+    }
+
+    /// `out = x` times the factors, row by row; the first row has the number `first`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn on_rows(self, first: usize, x: &[f32], width: usize, out: &mut [f32]) {
+        /// Rows that are worth a task of their own.
+        const ROWS: usize = 16;
+        assert_eq!(x.len(), out.len());
+        if width == 0 {
+            return;
+        }
+        let some = out.par_chunks_mut(ROWS * width).zip(x.par_chunks(ROWS * width)).enumerate();
+        some.for_each(|(n, (out, x))| {
+            for (row, (out, x)) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)).enumerate() {
+                self.factors((first + n * ROWS + row) as u64, out);
+                vectorised(|| out.iter_mut().zip(x).for_each(|(out, x)| *out *= x));
+            }
+        });
     }
 }
 
@@ -73,5 +95,18 @@ mod tests {
         assert_eq!(again, rows[0]);
         Dropout { rate: 0.1, seed: 8 }.factors(0, &mut again);
         assert_ne!(again, rows[0]);
+    }
+    #[test]
+    fn rows_are_multiplied_by_their_factors() {
+        let (dropout, width) = (Dropout { rate: 0.3, seed: 3 }, 7);
+        let x: Vec<f32> = (0..50 * width).map(|n| n as f32 + 1.0).collect();
+        let mut out = vec![9.0; x.len()];
+        dropout.on_rows(4, &x, width, &mut out);
+        for (row, (out, x)) in out.chunks(width).zip(x.chunks(width)).enumerate() {
+            let mut factors = vec![0.0; width];
+            dropout.factors(row as u64 + 4, &mut factors);
+            let expected: Vec<f32> = factors.iter().zip(x).map(|(factor, x)| factor * x).collect();
+            assert_eq!(out, expected);
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Sums along the edges of a graph that is the same for every document, and distances between its neighbours.
 
 mod attention;
+mod leaves;
 
 use rayon::prelude::*;
 
 pub use attention::{attend_along, attend_back};
+pub use leaves::{Leaves, Slopes};
 
 /// Edges from nodes to nodes; both may be of the same kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

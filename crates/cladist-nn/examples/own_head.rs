@@ -132,6 +132,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         prior_bias: true,
         labels: None,
         shortlist: None,
+        trees: &Default::default(),
         device: &device,
         seed: 1,
     };

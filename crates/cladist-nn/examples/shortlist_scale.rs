@@ -6,25 +6,24 @@
 //! its memory is its own too. "After the encoder" is the time of a document less that with eight labels. A table goes to
 //! standard error, a JSON object per measurement to standard output.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::time::Instant;
 
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::linear::RankerConfig;
-use cladist_core::{Cancel, Classifier, Document, LabelCounts, LabelSet, Request, Scores, Taxonomy};
+use cladist_core::{Classifier, Document, LabelCounts, LabelSet, Request, Taxonomy};
 use cladist_nn::heads::flat::FlatConfig;
 use cladist_nn::heads::{AnyHeadConfig, Task};
 use cladist_nn::model::{Design, NeuralModel};
 use cladist_nn::shortlist::ShortlistConfig;
 use cladist_nn::source::EncoderSource;
 use cladist_nn::tokens::TokensConfig;
-use cladist_nn::train::progress::{DevReport, StepReport, Watcher};
-use cladist_nn::train::{Examples, Measure, Plan, TrainConfig, train};
+use cladist_nn::train::Examples;
 use serde_json::{Value, json};
+
+mod steps;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -60,30 +59,6 @@ fn documents(taxonomy: &Taxonomy) -> (Vec<Document>, Vec<LabelSet>) {
     (0..n).map(one).unzip()
 }
 
-/// Writes down when updates are done.
-struct Clock(Mutex<Vec<Instant>>);
-
-impl Watcher for Clock {
-    fn step(&self, _: &StepReport) {
-        if let Ok(mut times) = self.0.lock() {
-            times.push(Instant::now());
-        }
-    }
-    fn dev(&self, _: &DevReport) {}
-    fn note(&self, _: &str) {}
-}
-
-struct Nothing;
-
-impl Measure for Nothing {
-    fn measure(&self, _: &Scores) -> cladist_core::Result<BTreeMap<String, f64>> {
-        Ok(BTreeMap::new())
-    }
-    fn higher_is_better(&self, _: &str) -> Option<bool> {
-        None
-    }
-}
-
 /// One measurement: of a shortlist if groups have labels.
 fn measure(n_labels: usize, group_size: usize, encoder: &str) -> Result<Value, Box<dyn Error>> {
     let taxonomy = Taxonomy::flat((0..n_labels).map(|n| format!("{n:07}")));
@@ -107,28 +82,9 @@ fn measure(n_labels: usize, group_size: usize, encoder: &str) -> Result<Value, B
         NeuralModel::create(design.clone(), &source, &examples, taxonomy.clone(), &counts, 1, &device)?;
     let made = start.elapsed().as_secs_f64();
     let n_parameters = model.n_parameters();
-    let clock = Clock(Mutex::default());
     let some = BATCH * STEPS;
-    let plan = Plan {
-        config: &TrainConfig {
-            epochs: 1,
-            batch_size: BATCH,
-            checkpoint_minutes: 0.0,
-            ..TrainConfig::default()
-        },
-        train: Examples { documents: &documents[..some], gold: &gold[..some] },
-        dev: None,
-        measure: &Nothing,
-        folder: None,
-        resume: false,
-        watcher: &clock,
-        cancel: Cancel::default(),
-    };
-    let (model, _) = train(model, &plan)?;
-    let times = clock.0.into_inner().map_err(|_| "a watcher panicked")?;
-    let mut steps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
-    steps.drain(..WARM);
-    steps.sort_by(f64::total_cmp);
+    let some = Examples { documents: &documents[..some], gold: &gold[..some] };
+    let (model, steps) = steps::timed(model, some, BATCH, WARM)?;
     let folder = std::env::temp_dir().join(format!("shortlist-scale-{}", std::process::id()));
     let start = Instant::now();
     let writer = Writer::create(&folder, "model")?;

@@ -10,6 +10,7 @@ use cladist_core::bundle::Writer;
 use cladist_core::classifier::LabelSequence;
 use cladist_core::label_tree::Partition;
 use cladist_core::linear::{Ranker, RankerConfig};
+use cladist_core::taxonomy::CodingTrees;
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, Document, LabelCounts, LabelId, LabelSet, Request, Scores, Taxonomy};
 
@@ -85,6 +86,8 @@ pub struct NeuralModel {
     pub(crate) table: Option<Table>,
     pub(crate) layers: LayerSet,
     pub(crate) tokenizer: Tokenizer,
+    /// Coding trees, if the head has any.
+    trees: CodingTrees,
     pub(crate) taxonomy: Taxonomy,
     pub(crate) design: Design,
 }
@@ -98,6 +101,7 @@ struct Start<'a> {
     shortlist: Option<Arc<Shortlist>>,
     /// Of new parameters; without one, they will be read from a file.
     seed: Option<u64>,
+    trees: CodingTrees,
 }
 
 /// A score and, if gold labels were given, a loss.
@@ -130,7 +134,7 @@ impl NeuralModel {
             texts.chain(described.iter().flatten().map(String::as_str)).collect::<Vec<_>>()
         };
         let (tokenizer, encoder, report) = source.open(texts, design.head.pooled(), seed, device)?;
-        let start = Start { counts, shortlist, seed: Some(seed) };
+        let start = Start { counts, shortlist, seed: Some(seed), trees: CodingTrees::default() };
         let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, start, device)?;
         if let (Some(shortlist), Some(width)) = (&model.shortlist, model.row_width()) {
             let seed = crate::encoder::place(seed, 1 << 41);
@@ -153,7 +157,7 @@ impl NeuralModel {
         start: Start<'_>,
         device: &Device,
     ) -> Result<Self> {
-        let Start { counts, shortlist, seed } = start;
+        let Start { counts, shortlist, seed, trees } = start;
         ranker::check(&design.shortlist, &design.ranker)?;
         if shortlist.is_some() && design.task == Task::MultiClass {
             return Err(Error::Head {
@@ -161,23 +165,7 @@ impl NeuralModel {
                 hint: "leave `shortlist.group_size` at 0, or use the task `multi-label`",
             });
         }
-        let config = encoder.config();
-        if tokenizer.vocab_size() > config.vocab_size {
-            let problem = format!(
-                "the tokenizer has {} pieces but the encoder only {}",
-                tokenizer.vocab_size(),
-                config.vocab_size
-            );
-            return Err(Error::Tokenizer { problem });
-        }
-        if design.tokens.max_tokens > config.max_tokens() {
-            let problem = format!(
-                "`tokens.max_tokens` is {} but the encoder takes at most {} tokens",
-                design.tokens.max_tokens,
-                config.max_tokens()
-            );
-            return Err(Error::Tokenizer { problem });
-        }
+        tokenizer.fits(&encoder, &design.tokens)?;
         let mut descriptions = None;
         let mut described = None;
         if let Some(config) = design.head.describes() {
@@ -198,6 +186,7 @@ impl NeuralModel {
             prior_bias: design.prior_bias,
             labels: described.as_ref(),
             shortlist: shortlist.as_ref(),
+            trees: &trees,
             device,
             seed: crate::encoder::place(seed.unwrap_or(0), 1 << 40),
         };
@@ -220,6 +209,7 @@ impl NeuralModel {
             table: None,
             layers,
             tokenizer,
+            trees,
             taxonomy,
             design,
         })
@@ -234,6 +224,7 @@ impl NeuralModel {
         writer.write("tokenizer.json", self.tokenizer.to_json())?;
         let head = parameters::write(&parameters::named(&self.network.head)).map_err(core)?;
         writer.write(HEAD, &head)?;
+        self.trees.save(writer)?;
         self.save_counts(writer)?;
         self.save_ranker(writer)?;
         if let Some(shortlist) = &self.shortlist {
@@ -261,7 +252,7 @@ impl NeuralModel {
             let partition = Partition::read(&folder.join(GROUPS), taxonomy.n_labels())?;
             shortlist = Some(Arc::new(Shortlist { partition, config: design.shortlist }));
         }
-        let start = Start { counts, shortlist, seed: None };
+        let start = Start { counts, shortlist, seed: None, trees: CodingTrees::load(folder)? };
         let mut model = Self::assemble(design, tokenizer, encoder, taxonomy, start, device)?;
         if let (Some(shortlist), Some(width)) = (&model.shortlist, model.row_width()) {
             model.table = Some(Table::open(&folder.join(ROWS), shortlist.partition.n_rows(), width)?);

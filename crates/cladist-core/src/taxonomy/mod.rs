@@ -27,7 +27,7 @@ mod truncate;
 pub use branches::{Branch, Branches, Projection};
 pub use build::{Builder, Label, OnCycle};
 pub use closure::Closure;
-pub use coding_tree::{CodingRule, CodingTree};
+pub use coding_tree::{CodingRule, CodingTree, CodingTrees};
 pub use diff::{Changed, Diff, Named};
 pub use io::{Format, IdStyle, Loaded, ReadOptions, Warning, WriteError, read, read_vocabulary, write};
 pub use priors::Priors;

@@ -15,6 +15,7 @@ pub use perceptron::Perceptron;
 pub use recurrent::{Bidirectional, Cell, Ends, Recurrence};
 
 use crate::encoder::{linear, normalise};
+use crate::fused::{self, drop_rows, is_cpu, normalise_rows};
 use crate::parameters::to_vec;
 use crate::random::{normal, xavier};
 
@@ -64,6 +65,7 @@ impl Linear {
 
     /// `x [n, in]` → `[n, out]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        let linear = if is_cpu(&x.device()) { fused::linear } else { linear };
         linear(x, self.weight.val(), self.bias.val())
     }
 
@@ -165,6 +167,7 @@ impl LayerNorm {
 
     /// `x [n, width]` → `[n, width]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        let normalise = if is_cpu(&x.device()) { normalise_rows } else { normalise };
         normalise(x, self.gain.val(), self.bias.val(), Self::EPSILON)
     }
 }
@@ -179,6 +182,9 @@ pub(crate) fn dropout_from(first: usize, x: Tensor<2>, rate: f64, seed: Option<u
     let Some(seed) = seed.filter(|_| rate > 0.0) else { return x };
     let [rows, columns] = x.dims();
     let dropout = Dropout { rate: rate as f32, seed };
+    if is_cpu(&x.device()) {
+        return drop_rows(x, dropout, first);
+    }
     let mut factors = vec![0.0f32; rows * columns];
     for (number, row) in factors.chunks_exact_mut(columns.max(1)).enumerate() {
         dropout.factors((first + number) as u64, row);

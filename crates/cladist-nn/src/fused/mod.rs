@@ -4,10 +4,13 @@
 //! kernels. On any other device the callers use ordinary tensor operations instead.
 
 mod bce;
+mod dropout;
 mod embedding;
 mod graph;
 mod layer;
+mod linear;
 mod look;
+mod norm;
 mod recurrent;
 mod rows;
 
@@ -24,10 +27,13 @@ use burn::tensor::{Device, Shape, Tensor, TensorData};
 use cladist_kernels::pool;
 
 pub(crate) use bce::bce;
+pub(crate) use dropout::drop_rows;
 pub(crate) use embedding::{EmbeddingParameters, embed};
-pub(crate) use graph::{attend_along, differences, sum_along};
+pub(crate) use graph::{attend_along, differences, sum_along, sum_leaves};
 pub(crate) use layer::{LayerParameters, encoder_layer};
+pub(crate) use linear::linear;
 pub(crate) use look::look;
+pub(crate) use norm::normalise_rows;
 pub(crate) use recurrent::recurrent;
 pub(crate) use rows::by_rows;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
+use cladist_core::taxonomy::CodingTrees;
 use cladist_core::{LabelCounts, LabelId, Taxonomy};
 use rand_chacha::ChaCha8Rng;
 
@@ -31,6 +32,8 @@ pub struct HeadContext<'a> {
     pub labels: Option<&'a Tensor<2>>,
     /// Groups of labels, if not all are to be learnt and scored at a time.
     pub shortlist: Option<&'a Arc<Shortlist>>,
+    /// Coding trees of the labels.
+    pub trees: &'a CodingTrees,
     /// Where parameters live.
     pub device: &'a Device,
     /// Seed of new parameters.

@@ -292,6 +292,8 @@ fn it_is_the_same_after_saving_and_loading() {
         let path = folder.path().join("first");
         let first = saved(&model, &path);
         assert!(first.contains_key("head.safetensors"), "{:?}", first.keys());
+        let has_tree = matches!(design.head, AnyHeadConfig::CodingTree(_));
+        assert_eq!(first.contains_key("coding_trees.json"), has_tree, "{name}: {:?}", first.keys());
         let loaded =
             NeuralModel::load(&path, design, toy.taxonomy.clone(), &toy.counts(), &Device::flex()).unwrap();
         let again = saved(&loaded, &folder.path().join("again"));

@@ -115,6 +115,7 @@ fn check(file: &str, pool: Pool, task: Task) {
         prior_bias: false,
         labels: None,
         shortlist: None,
+        trees: &Default::default(),
         device: &device,
         seed: 1,
     };

@@ -9,6 +9,7 @@
 
 mod compress;
 mod graph;
+mod kept;
 mod levels;
 mod merge;
 #[cfg(test)]
@@ -17,6 +18,8 @@ mod naive;
 mod tests;
 
 use serde::{Deserialize, Serialize};
+
+pub use kept::CodingTrees;
 
 use super::Taxonomy;
 use graph::{Graph, Partition};
@@ -39,7 +42,7 @@ pub enum CodingRule {
 /// Level 0 are the labels, in their order; the last level is the root alone. Nodes of a level are ordered by their
 /// first label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Stored")]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct CodingTree {
     parents: Vec<Vec<u32>>,
     entropy: f64,
@@ -85,10 +88,17 @@ impl CodingTree {
 }
 
 /// A tree as files have it.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Stored {
     parents: Vec<Vec<u32>>,
-    entropy: f64,
+    /// As text, which comes back to the bit.
+    entropy: String,
+}
+
+impl From<CodingTree> for Stored {
+    fn from(CodingTree { parents, entropy }: CodingTree) -> Self {
+        Self { parents, entropy: entropy.to_string() }
+    }
 }
 
 impl TryFrom<Stored> for CodingTree {
@@ -100,6 +110,7 @@ impl TryFrom<Stored> for CodingTree {
         if parents.is_empty() || !whole {
             return Err("a coding tree names a node that it does not have; build it again from the taxonomy");
         }
+        let entropy = entropy.parse().map_err(|_| "the entropy of a coding tree is not a number")?;
         Ok(Self { parents, entropy })
     }
 }

@@ -123,7 +123,7 @@ fn a_stored_tree_is_checked_when_it_comes_back() {
     let tree = star(6).coding_tree(3, CodingRule::Reference);
     let json = serde_json::to_string(&tree).unwrap();
     assert_eq!(serde_json::from_str::<CodingTree>(&json).unwrap(), tree);
-    for broken in [r#"{"parents": [], "entropy": 0}"#, r#"{"parents": [[0, 1], [0]], "entropy": 0}"#] {
+    for broken in [r#"{"parents": [], "entropy": "0"}"#, r#"{"parents": [[0, 1], [0]], "entropy": "0"}"#] {
         let message = serde_json::from_str::<CodingTree>(broken).unwrap_err().to_string();
         assert!(message.contains("build it again"), "{message}");
     }

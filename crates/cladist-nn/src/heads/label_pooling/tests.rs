@@ -77,6 +77,7 @@ fn settings_that_make_no_sense_are_refused_by_name() {
         prior_bias: false,
         labels: None,
         shortlist: None,
+        trees: &Default::default(),
         device: &Device::flex(),
         seed: 1,
     };

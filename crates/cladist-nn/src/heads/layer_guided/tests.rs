@@ -44,6 +44,7 @@ fn built(
         prior_bias: false,
         labels: None,
         shortlist: None,
+        trees: &Default::default(),
         device: &Device::flex(),
         seed: 1,
     };

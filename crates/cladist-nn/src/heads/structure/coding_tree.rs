@@ -12,7 +12,8 @@
 //! enough to learn from. Nothing else is offered.
 //!
 //! Without dropout all copies are the same, so `X_k = (Σ over m of W_d[k, m])·q + b_d[k]`, and it is computed that way. The
-//! small form has nothing but that sum as a parameter of each label.
+//! small form has nothing but that sum as a parameter of each label. What is read of leaves is then their sums by group alone,
+//! so that no leaf is ever stored.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use burn::tensor::{Tensor, activation};
 use cladist_core::taxonomy::{CodingRule, CodingTree};
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
+use cladist_kernels::dropout::Dropout;
 use cladist_kernels::graph::Edges;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -32,7 +34,7 @@ use super::{Drops, Form, check_rates, check_weight};
 use crate::blocks::{LayerNorm, Linear};
 use crate::encoder::LayerSet;
 use crate::error::Result;
-use crate::fused::{by_rows, sum_along};
+use crate::fused::{by_rows, is_cpu, sum_along, sum_leaves};
 use crate::heads::label_attention::labels_at_once;
 use crate::heads::{
     DocumentVector, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, Pool,
@@ -189,19 +191,25 @@ fn steps(tree: &CodingTree) -> Vec<Arc<Edges>> {
     (0..tree.height()).map(step).collect()
 }
 
-/// The features of all levels, leaves first: `level` makes features of nodes from the sums of their children.
+/// The sums of the children of each node.
+fn sums(children: Tensor<3>, step: &Arc<Edges>) -> Tensor<3> {
+    let ones = Tensor::ones([step.len()], &children.device());
+    sum_along(children, ones, step)
+}
+
+/// The features of all levels above the leaves: `level` makes features of nodes from the sums of their children, which are
+/// given for the first.
 fn climb(
-    leaves: Tensor<3>,
+    of_leaves: Tensor<3>,
     steps: &[Arc<Edges>],
     level: impl Fn(usize, Tensor<2>) -> Tensor<2>,
 ) -> Vec<Tensor<3>> {
-    let [documents, _, width] = leaves.dims();
-    let mut levels = vec![leaves];
-    for (n, edges) in steps.iter().enumerate() {
-        let ones = Tensor::ones([edges.len()], &levels[n].device());
-        let sums = sum_along(levels[n].clone(), ones, edges);
-        let nodes = level(n, sums.reshape([documents * edges.n_targets, width]));
-        levels.push(nodes.reshape([documents, edges.n_targets, width]));
+    let [documents, _, width] = of_leaves.dims();
+    let mut levels: Vec<Tensor<3>> = Vec::new();
+    for (n, step) in steps.iter().enumerate() {
+        let of_children = levels.last().map_or_else(|| of_leaves.clone(), |below| sums(below.clone(), step));
+        let nodes = level(n, of_children.reshape([documents * step.n_targets, width]));
+        levels.push(nodes.reshape([documents, step.n_targets, width]));
     }
     levels
 }
@@ -211,24 +219,55 @@ impl Tree {
         self.shape.steps.first().map_or(0, |step| step.n_sources)
     }
 
+    /// Factors of q and biases for each label, if its features are nothing else before dropout.
+    fn scales(&self, drops: Drops) -> Option<[Tensor<1>; 2]> {
+        match &self.mixing {
+            Mixing::Full(_) if drops.is_active(self.shape.dropout) => None,
+            Mixing::Full(mixing) => {
+                Some([mixing.weight().sum_dim(1).reshape([self.n_labels()]), mixing.bias()])
+            }
+            Mixing::Small(Scales { factors, biases }) => Some([factors.val(), biases.val()]),
+        }
+    }
+
     /// X: `[documents, width]` → `[documents, labels, width]`
     fn leaves(&self, q: Tensor<2>, drops: Drops) -> Tensor<3> {
         let [documents, width] = q.dims();
         let (n, rate) = (self.n_labels(), self.shape.dropout);
-        let mixed = match &self.mixing {
-            Mixing::Full(mixing) if drops.is_active(rate) => {
+        let mixed = match (&self.mixing, self.scales(drops)) {
+            (_, Some([factors, biases])) => {
+                // s_k·q + b_k
+                let q = drops.on(q, rate, COPIES).unsqueeze_dim::<3>(1);
+                q * factors.reshape([1, n, 1]) + biases.reshape([1, n, 1])
+            }
+            (Mixing::Full(mixing), None) => {
                 let copies = q.unsqueeze::<3>().repeat_dim(0, n).reshape([n * documents, width]);
                 let copies = drops.on(copies, rate, COPIES).reshape([n, documents * width]);
                 let mixed = mixing.weight().matmul(copies) + mixing.bias().unsqueeze_dim(1);
                 mixed.reshape([n, documents, width]).swap_dims(0, 1)
             }
-            Mixing::Full(mixing) => scaled(q, mixing.weight().sum_dim(1).reshape([n]), mixing.bias()),
-            Mixing::Small(Scales { factors, biases }) => {
-                scaled(drops.on(q, rate, COPIES), factors.val(), biases.val())
-            }
+            (Mixing::Small(_), None) => unreachable!("it has nothing but scales"),
         };
         let rows = drops.on(mixed.reshape([documents * n, width]), rate, LEAVES);
         rows.reshape([documents, n, width])
+    }
+
+    /// What is read of the leaves, and their sums by the nodes above: `[documents, width]` and `[documents, nodes, width]`
+    fn of_leaves(&self, q: Tensor<2>, drops: Drops) -> (Tensor<2>, Tensor<3>) {
+        let Shape { steps, pool, dropout: rate, .. } = &self.shape;
+        let step = &steps[0];
+        let is_sum = *pool != LevelPool::Max && is_cpu(&q.device());
+        let Some([factors, biases]) = self.scales(drops).filter(|_| is_sum) else {
+            let leaves = self.leaves(q, drops);
+            return (pool.of(leaves.clone()), sums(leaves, step));
+        };
+        let dropout = drops.seed_at(LEAVES).map(|seed| Dropout { rate: *rate as f32, seed });
+        let q = drops.on(q, *rate, COPIES);
+        let sums = sum_leaves(q, factors, biases, step, dropout.unwrap_or(Dropout::NONE), drops.first);
+        // Every leaf is in one of the sums.
+        let all = LevelPool::Sum.of(sums.clone());
+        let read = if *pool == LevelPool::Average { all / self.n_labels().max(1) as f64 } else { all };
+        (read, sums)
     }
 
     /// `[documents, hidden]` → `[documents, labels]`
@@ -236,21 +275,16 @@ impl Tree {
         let Shape { steps, pool, dropout, output_dropout } = &self.shape;
         let of_documents = Drops { seed, first, rows: 1 };
         let q = of_documents.on(self.projection.forward(vectors), *dropout, VECTOR);
-        let leaves = self.leaves(q, Drops { seed, first, rows: self.n_labels() });
-        let levels = climb(leaves, steps, |level, sums| self.levels[level].forward(sums));
-        let skipped = levels.len() - self.outputs.len();
-        let parts = (LEVELS..).zip(levels.into_iter().skip(skipped)).zip(&self.outputs);
-        let parts = parts.map(|((site, nodes), output)| {
-            output.forward(of_documents.on(pool.of(nodes), *output_dropout, site))
-        });
+        let (read, sums) = self.of_leaves(q, Drops { seed, first, rows: self.n_labels() });
+        let levels = climb(sums, steps, |level, sums| self.levels[level].forward(sums));
+        let read: Vec<Tensor<2>> =
+            [read].into_iter().chain(levels.into_iter().map(|nodes| pool.of(nodes))).collect();
+        let skipped = read.len() - self.outputs.len();
+        let parts = (LEVELS..).zip(read.into_iter().skip(skipped)).zip(&self.outputs);
+        let parts =
+            parts.map(|((site, read), output)| output.forward(of_documents.on(read, *output_dropout, site)));
         parts.reduce(|sum, part| sum + part).unwrap_or_else(|| unreachable!("a tree has a root"))
     }
-}
-
-/// s_k·q + b_k for each label: `[documents, width]` → `[documents, labels, width]`
-fn scaled(q: Tensor<2>, factors: Tensor<1>, biases: Tensor<1>) -> Tensor<3> {
-    let n = factors.dims()[0];
-    q.unsqueeze_dim::<3>(1) * factors.reshape([1, n, 1]) + biases.reshape([1, n, 1])
 }
 
 /// The head.
@@ -343,7 +377,7 @@ impl HeadConfig for CodingTreeConfig {
                     })
                     .collect(),
                 shape: Shape {
-                    steps: steps(&context.taxonomy.coding_tree(height, tree)),
+                    steps: steps(&context.trees.of(context.taxonomy, height, tree)),
                     pool: pool_of_levels,
                     dropout,
                     output_dropout,

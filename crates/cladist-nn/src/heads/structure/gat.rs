@@ -233,6 +233,7 @@ mod tests {
             prior_bias: false,
             labels: None,
             shortlist: None,
+            trees: &Default::default(),
             device: &device,
             seed: 1,
         };

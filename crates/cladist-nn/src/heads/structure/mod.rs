@@ -68,8 +68,12 @@ struct Drops {
 
 impl Drops {
     fn on(self, x: Tensor<2>, rate: f64, site: u64) -> Tensor<2> {
-        let seed = self.seed.map(|seed| place(seed, DROPOUT + site));
-        dropout_from(self.first * self.rows, x, rate, seed)
+        dropout_from(self.first * self.rows, x, rate, self.seed_at(site))
+    }
+
+    /// What masks at a place depend on.
+    fn seed_at(self, site: u64) -> Option<u64> {
+        self.seed.map(|seed| place(seed, DROPOUT + site))
     }
 
     fn is_active(self, rate: f64) -> bool {

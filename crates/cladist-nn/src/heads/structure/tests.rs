@@ -34,6 +34,7 @@ fn context<'a>(taxonomy: &'a Taxonomy, counts: &'a LabelCounts, device: &'a Devi
         prior_bias: false,
         labels: None,
         shortlist: None,
+        trees: Box::leak(Box::default()),
         device,
         seed: 1,
     }

@@ -15,10 +15,11 @@ fn features_are_summed_up_the_tree() {
         Arc::new(Edges { sources: (0..n_sources as u32).collect(), targets, n_sources, n_targets })
     };
     let steps = [step(vec![0, 0, 1], 2), step(vec![0, 0], 1)];
-    let leaves = Tensor::from_floats([[[0.5], [1.0], [0.2]]], &Device::flex());
-    let levels = climb(leaves, &steps, |_, sums| activation::relu(sums * 2.0 - 1.0));
-    near(&to_vec(levels[1].clone()), &[2.0, 0.0]);
-    near(&to_vec(levels[2].clone()), &[3.0]);
+    let leaves: Tensor<3> = Tensor::from_floats([[[0.5], [1.0], [0.2]]], &Device::flex());
+    let above = climb(sums(leaves.clone(), &steps[0]), &steps, |_, sums| activation::relu(sums * 2.0 - 1.0));
+    near(&to_vec(above[0].clone()), &[2.0, 0.0]);
+    near(&to_vec(above[1].clone()), &[3.0]);
+    let levels: Vec<Tensor<3>> = [leaves].into_iter().chain(above).collect();
     let pooled = |pool: LevelPool| -> Vec<f32> {
         levels.iter().flat_map(|nodes| to_vec(pool.of(nodes.clone()))).collect()
     };
@@ -41,6 +42,7 @@ fn network(device: &Device, dropout: f64, form: Form) -> TreeNetwork {
         prior_bias: false,
         labels: None,
         shortlist: None,
+        trees: &Default::default(),
         device,
         seed: 1,
     };
@@ -106,6 +108,44 @@ fn documents_some_at_a_time_have_the_values_and_slopes_of_all() {
             let expected = (loss(1e-3) - loss(-1e-3)) / 2e-3;
             let slope = f64::from(slopes[n]);
             assert!((slope - expected).abs() < 1e-2 * expected.abs().max(1.0), "{n}: {slope} {expected}");
+        }
+    }
+}
+
+#[test]
+fn sums_of_leaves_that_are_not_stored_are_those_of_leaves() {
+    let device = Device::flex().autodiff();
+    for pool in [LevelPool::Sum, LevelPool::Average, LevelPool::Root] {
+        let mut tree = network(&device, 0.4, Form::Small).tree;
+        tree.shape.pool = pool;
+        let n_labels = tree.n_labels();
+        let factors = &mut tree.mixing;
+        if let Mixing::Small(scales) = factors {
+            let biases: Vec<f32> = (0..n_labels).map(|n| (n as f32).cos()).collect();
+            scales.biases = vector(biases, &device);
+        }
+        let drops = Drops { seed: Some(3), first: 2, rows: n_labels };
+        let run = |stored: bool| {
+            let q: Tensor<2> = Tensor::from_floats([[0.4, -0.3], [0.2, 0.9], [-1.0, 0.1]], &device);
+            let q = q.require_grad();
+            let (read, of_groups) = if stored {
+                let leaves = tree.leaves(q.clone(), drops);
+                (pool.of(leaves.clone()), sums(leaves, &tree.shape.steps[0]))
+            } else {
+                tree.of_leaves(q.clone(), drops)
+            };
+            let loss = read.clone().powi_scalar(2).sum() + of_groups.clone().powi_scalar(3).sum();
+            let gradients = loss.backward();
+            let Mixing::Small(Scales { factors, biases }) = &tree.mixing else { unreachable!() };
+            let slopes = [q.grad(&gradients).unwrap().reshape([6]), factors.val().grad(&gradients).unwrap()];
+            let slopes = slopes.into_iter().chain([biases.val().grad(&gradients).unwrap()]);
+            let slopes: Vec<f32> = slopes.flat_map(to_vec).collect();
+            [to_vec(read), to_vec(of_groups), slopes].concat()
+        };
+        let (got, expected) = (run(false), run(true));
+        assert_eq!(got.len(), expected.len());
+        for (a, b) in got.iter().zip(&expected) {
+            assert!((a - b).abs() < 1e-4 * b.abs().max(1.0), "{pool:?}: {a} {b}");
         }
     }
 }
