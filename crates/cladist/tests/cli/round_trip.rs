@@ -68,7 +68,7 @@ fn every_head_trains_evaluates_and_predicts() {
                 "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40 --set hi-match.node_size=16"
             }
             ("neural", "label-attention") => {
-                "--encoder scratch:tiny --learning-rate 2e-3 --epochs 60 --set label-attention.vector=mean"
+                "--encoder scratch:tiny --learning-rate 2e-3 --epochs 60 --set label-attention.vector=mean --set train.labels.learning_rate=2e-3"
             }
             ("neural", _) => "--encoder scratch:tiny --learning-rate 2e-3 --epochs 40",
             ("ensemble", _) => "--member svm --member bonsai",
