@@ -13,7 +13,7 @@
 //!
 //! Without dropout all copies are the same, so `X_k = (Σ over m of W_d[k, m])·q + b_d[k]`, and it is computed that way. The
 //! small form has nothing but that sum as a parameter of each label. What is read of leaves is then their sums by group alone,
-//! so that no leaf is ever stored.
+//! which are made without storing any, unless the highest of each feature is read.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -277,10 +277,10 @@ impl Tree {
         let q = of_documents.on(self.projection.forward(vectors), *dropout, VECTOR);
         let (read, sums) = self.of_leaves(q, Drops { seed, first, rows: self.n_labels() });
         let levels = climb(sums, steps, |level, sums| self.levels[level].forward(sums));
-        let read: Vec<Tensor<2>> =
-            [read].into_iter().chain(levels.into_iter().map(|nodes| pool.of(nodes))).collect();
-        let skipped = read.len() - self.outputs.len();
-        let parts = (LEVELS..).zip(read.into_iter().skip(skipped)).zip(&self.outputs);
+        let skipped = 1 + levels.len() - self.outputs.len();
+        let above = levels.into_iter().skip(skipped.saturating_sub(1)).map(|nodes| pool.of(nodes));
+        let read = (skipped == 0).then_some(read).into_iter().chain(above);
+        let parts = (LEVELS..).zip(read).zip(&self.outputs);
         let parts =
             parts.map(|((site, read), output)| output.forward(of_documents.on(read, *output_dropout, site)));
         parts.reduce(|sum, part| sum + part).unwrap_or_else(|| unreachable!("a tree has a root"))

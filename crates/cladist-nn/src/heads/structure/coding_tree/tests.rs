@@ -119,8 +119,7 @@ fn sums_of_leaves_that_are_not_stored_are_those_of_leaves() {
         let mut tree = network(&device, 0.4, Form::Small).tree;
         tree.shape.pool = pool;
         let n_labels = tree.n_labels();
-        let factors = &mut tree.mixing;
-        if let Mixing::Small(scales) = factors {
+        if let Mixing::Small(scales) = &mut tree.mixing {
             let biases: Vec<f32> = (0..n_labels).map(|n| (n as f32).cos()).collect();
             scales.biases = vector(biases, &device);
         }
