@@ -3,7 +3,8 @@
 
     hiagm_layout.py wos Data.txt > wos.json                            Data.xlsx of WOS-46985, saved as text with tabs
     hiagm_layout.py rcv1 rcv1-v2.topics.qrels lyrl2004_tokens_train.dat > rcv1_train.json
-    hiagm_layout.py nyt nyt.taxonomy nyt_corpus/ > nyt.json            articles of LDC2008T19, .xml, anywhere below
+    hiagm_layout.py nyt nyt.taxonomy nyt_corpus/ [ids] > nyt.json      articles of LDC2008T19, .xml, anywhere below; those of
+                                                                       a list of ids or file names, one a line, if given
 
 The files are under licences of their own: bring them. Documents without a label are left out and counted.
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 
 
 def words(text):
-    """Words in lower case, as the published preparation has them."""
+    """Words in lower case."""
     return re.findall(r"[a-z0-9]+(?:'[a-z]+)?", text.lower())
 
 
@@ -52,11 +53,14 @@ def rcv1(topics, *files):
                 yield number, " ".join(lines), labels.get(number, [])
 
 
-def nyt(taxonomy, folder):
+def nyt(taxonomy, folder, ids=None):
     """Taxonomic classifiers that the taxonomy has, each with what it lies below."""
+    wanted = ids and {Path(line.strip()).name.split(".")[0] for line in open(ids, encoding="utf-8")}
     with open(taxonomy, encoding="utf-8") as file:
         known = {label for line in file for label in line.rstrip("\n").split("\t")} - {"Root"}
     for path in sorted(Path(folder).rglob("*.xml")):
+        if wanted and path.stem not in wanted:
+            continue
         root = xml.parse(path).getroot()
         labels = []
         for node in root.iter("classifier"):
@@ -116,6 +120,9 @@ def self_test():
     assert run("nyt", taxonomy, str(folder / "nyt")) == [
         {"id": "1", "token": ["one", "two"], "label": ["Top/News", "Top/News/World"]}
     ]
+    file("nyt/2.xml", (folder / "nyt/1.xml").read_text(encoding="utf-8"))
+    ids = file("ids", "2003/07/01/2.xml\n")
+    assert [row["id"] for row in run("nyt", taxonomy, str(folder / "nyt"), ids)] == ["2"]
     print("fine")
 
 

@@ -1,12 +1,10 @@
 //! Sums along the edges of a graph that is the same for every document, and distances between its neighbours.
 
 mod attention;
-mod leaves;
 
 use rayon::prelude::*;
 
 pub use attention::{attend_along, attend_back};
-pub use leaves::{Leaves, Slopes};
 
 /// Edges from nodes to nodes; both may be of the same kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +35,22 @@ impl Edges {
     /// Sources and targets of all edges.
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize)> + Clone + '_ {
         self.sources.iter().zip(&self.targets).map(|(&source, &target)| (source as usize, target as usize))
+    }
+
+    /// The edges between some nodes, ascending, which are numbered anew in their order; and the numbers that these edges had.
+    #[must_use]
+    pub fn between(&self, nodes: &[u32]) -> (Self, Vec<u32>) {
+        let place = |node: &u32| nodes.binary_search(node).ok().map(|place| place as u32);
+        let mut edges = Self { n_sources: nodes.len(), n_targets: nodes.len(), ..Self::default() };
+        let mut numbers = Vec::new();
+        for (number, pair) in (0..).zip(self.sources.iter().zip(&self.targets)) {
+            if let (Some(source), Some(target)) = (place(pair.0), place(pair.1)) {
+                edges.sources.push(source);
+                edges.targets.push(target);
+                numbers.push(number);
+            }
+        }
+        (edges, numbers)
     }
 
     /// The same edges the other way round.

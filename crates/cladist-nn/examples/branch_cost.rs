@@ -1,10 +1,10 @@
 //! What a head for each branch costs in training, beside one head for all labels.
 //!
-//! `cargo run --release -p cladist-nn --example branch_cost -- [ENCODER] [auto|full|small]`
+//! `cargo run --release -p cladist-nn --example branch_cost -- [ENCODER] [auto|full|small] [LIKE]`
 //!
 //! Documents and taxonomies are synthetic: as many labels and branches as in corpora, texts of given lengths. Variants are
 //! trained in turn, several times, so that whatever else the machine does slows all of them; medians of steps, and how much more
-//! than that of one head for all.
+//! than that of one head for all. LIKE is one of the corpora, if not all are wanted.
 
 use std::error::Error;
 
@@ -99,6 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(name) => serde_json::from_value(name.into())?,
         None => Form::default(),
     };
+    let like = arguments.next();
     let heads = [
         ("hierarchy-gcn", AnyHeadConfig::HierarchyGcn(HierarchyGcnConfig { form, ..Default::default() })),
         ("coding-tree", AnyHeadConfig::CodingTree(CodingTreeConfig { form, ..Default::default() })),
@@ -106,7 +107,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let splits = [Split::None, Split::Masking, Split::Projection];
     println!("| like | labels | branches | tokens | head | step ms | masking | projection |");
     println!("|---|---|---|---|---|---|---|---|");
-    for (like, n_labels, n_branches, n_tokens) in SETTINGS {
+    let settings = SETTINGS.iter().filter(|setting| like.as_ref().is_none_or(|like| like == setting.0));
+    for &(like, n_labels, n_branches, n_tokens) in settings {
         let taxonomy = taxonomy(n_labels, n_branches)?;
         let (documents, gold) = documents(&taxonomy, n_tokens);
         let examples = Examples { documents: &documents, gold: &gold };

@@ -124,6 +124,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gold: Vec<LabelSet> = taxonomy.labels().map(|label| [label].into_iter().collect()).collect();
     let context = HeadContext {
         taxonomy: &taxonomy,
+        only: None,
         label_counts: &LabelCounts::of(&gold, taxonomy.n_labels()),
         hidden_size: encoder.hidden_size(),
         n_layers: encoder.n_layers(),

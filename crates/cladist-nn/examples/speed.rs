@@ -55,6 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let counts = LabelCounts::of(&[], n_labels);
     let context = HeadContext {
         taxonomy: &taxonomy,
+        only: None,
         label_counts: &counts,
         hidden_size: encoder.hidden_size(),
         n_layers: encoder.n_layers(),

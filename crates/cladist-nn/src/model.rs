@@ -177,6 +177,7 @@ impl NeuralModel {
             }
         }
         let context = HeadContext {
+            only: None,
             taxonomy: &taxonomy,
             label_counts: counts,
             hidden_size: encoder.hidden_size(),

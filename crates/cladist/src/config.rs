@@ -355,6 +355,7 @@ impl RunConfig {
         let mut args = args.clone();
         args.set.retain(|argument| !heads::is_of_other(argument, head.name));
         let mut under = under.to_vec();
+        under.retain(|(key, _)| !heads::is_of_other(key, head.name));
         // Of training on an encoder, nothing concerns linear models, nor members that were trained already.
         let key = |argument: &str| argument.split('=').next().unwrap_or(argument).trim().to_owned();
         let trains = |key: &str| {

@@ -5,7 +5,7 @@ mod perceptron;
 mod recurrent;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use cladist_core::text::tfidf::SparseRow;
 use cladist_kernels::dropout::Dropout;
 use rand_chacha::ChaCha8Rng;
@@ -167,8 +167,19 @@ impl LayerNorm {
 
     /// `x [n, width]` → `[n, width]`.
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        let normalise = if is_cpu(&x.device()) { normalise_rows } else { normalise };
-        normalise(x, self.gain.val(), self.bias.val(), Self::EPSILON)
+        let (gain, bias) = (self.gain.val(), self.bias.val());
+        if is_cpu(&x.device()) {
+            return normalise_rows(x, gain, bias, Self::EPSILON, false);
+        }
+        normalise(x, gain, bias, Self::EPSILON)
+    }
+
+    /// The same with ReLU after it.
+    pub fn rectified(&self, x: Tensor<2>) -> Tensor<2> {
+        if is_cpu(&x.device()) {
+            return normalise_rows(x, self.gain.val(), self.bias.val(), Self::EPSILON, true);
+        }
+        activation::relu(self.forward(x))
     }
 }
 

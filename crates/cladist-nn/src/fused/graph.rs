@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
-use cladist_kernels::dropout::Dropout;
-use cladist_kernels::graph::{self, Edges, Leaves, Slopes};
+use cladist_kernels::graph::{self, Edges};
 use cladist_kernels::pool;
 
 use super::{Fused, Operand, apply, is_cpu, shaped, tensor, values, wanted_of};
@@ -50,23 +49,6 @@ pub(crate) fn attend_along(x: Tensor<3>, scores: Tensor<3>, edges: &Arc<Edges>) 
     let weights = powers.clone() / add(heads, powers).select(1, targets.clone());
     let messages = x.select(1, sources).reshape([documents, n, heads, width / heads.max(1)]);
     add(width, (messages * weights.unsqueeze_dim(3)).reshape([documents, n, width]))
-}
-
-/// Σ over the labels k of each group of drop(factor_k·q + bias_k), on the CPU; rows of the dropout are labels of documents, of
-/// which the first has the number `first`. Edges lead from labels to groups.
-///
-/// # Shapes
-/// `q [documents, width]`, `factors [labels]`, `biases [labels]` → `[documents, groups, width]`
-pub(crate) fn sum_leaves(
-    q: Tensor<2>,
-    factors: Tensor<1>,
-    biases: Tensor<1>,
-    groups: &Arc<Edges>,
-    dropout: Dropout,
-    first: usize,
-) -> Tensor<3> {
-    let operation = SumLeaves { groups: Arc::clone(groups), dropout, first };
-    apply(operation, [Operand::new(q), Operand::new(factors), Operand::new(biases)])
 }
 
 /// ½ Σ over edges of |row(source) − row(target)|²: `rows [nodes, width]` → `[1]`
@@ -146,45 +128,6 @@ impl Fused<2> for AttendAlong {
         let [width, n_heads] = inputs.each_ref().map(|input| input.layout().shape()[2]);
         let gradients = graph::attend_back(&self.0, n_heads, &weights, values(&inputs[0]), width, slope);
         wanted_of(gradients, inputs, wanted)
-    }
-}
-
-#[derive(Debug)]
-struct SumLeaves {
-    groups: Arc<Edges>,
-    dropout: Dropout,
-    first: usize,
-}
-
-impl SumLeaves {
-    fn leaves(&self) -> Leaves<'_> {
-        Leaves { groups: &self.groups, dropout: self.dropout, first: self.first }
-    }
-}
-
-impl Fused<3> for SumLeaves {
-    type Saved = ();
-
-    fn forward(&self, inputs: &[FlexTensor; 3], keep: bool) -> (FlexTensor, Option<()>) {
-        let shape = inputs[0].layout().shape();
-        let (documents, width) = (shape[0], shape[1]);
-        let [q, factors, biases] = inputs.each_ref().map(values);
-        let mut out = pool::take(documents * self.groups.n_targets * width);
-        self.leaves().sums(q, factors, biases, width, &mut out);
-        (tensor(out, [documents, self.groups.n_targets, width]), keep.then_some(()))
-    }
-
-    fn backward(
-        self,
-        inputs: [FlexTensor; 3],
-        (): (),
-        slope: &[f32],
-        wanted: [bool; 3],
-    ) -> [Option<FlexTensor>; 3] {
-        let width = inputs[0].layout().shape()[1];
-        let [q, factors, _] = inputs.each_ref().map(values);
-        let Slopes { q, factors, biases } = self.leaves().back(q, factors, width, slope);
-        wanted_of([q, factors, biases], inputs, wanted)
     }
 }
 

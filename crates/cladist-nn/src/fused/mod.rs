@@ -29,7 +29,7 @@ use cladist_kernels::pool;
 pub(crate) use bce::bce;
 pub(crate) use dropout::drop_rows;
 pub(crate) use embedding::{EmbeddingParameters, embed};
-pub(crate) use graph::{attend_along, differences, sum_along, sum_leaves};
+pub(crate) use graph::{attend_along, differences, sum_along};
 pub(crate) use layer::{LayerParameters, encoder_layer};
 pub(crate) use linear::linear;
 pub(crate) use look::look;

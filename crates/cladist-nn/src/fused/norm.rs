@@ -1,4 +1,4 @@
-//! Layer normalisation of rows as one operation.
+//! Layer normalisation of rows as one operation, with ReLU after it if that is wanted.
 
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
@@ -11,19 +11,27 @@ use super::{Fused, Operand, apply, shaped, values, wanted_of};
 /// Rows that are worth a task of their own; sums over rows are made in such parts, whatever the threads.
 const ROWS: usize = 64;
 
-/// `(x − mean) / √(variance + ε) · gain + bias` of each row, on the CPU: `[rows, width]` → the same
-pub(crate) fn normalise_rows(x: Tensor<2>, gain: Tensor<1>, bias: Tensor<1>, epsilon: f32) -> Tensor<2> {
+/// `(x − mean) / √(variance + ε) · gain + bias` of each row, on the CPU: `[rows, width]` → the same; what is below 0 becomes 0
+/// if it is `rectified`.
+pub(crate) fn normalise_rows(
+    x: Tensor<2>,
+    gain: Tensor<1>,
+    bias: Tensor<1>,
+    epsilon: f32,
+    rectified: bool,
+) -> Tensor<2> {
     let operands = if x.is_autodiff() || gain.is_autodiff() {
         [Operand::new(x.autodiff()), Operand::new(gain.autodiff()), Operand::new(bias.autodiff())]
     } else {
         [Operand::new(x), Operand::new(gain), Operand::new(bias)]
     };
-    apply(NormaliseRows { epsilon }, operands)
+    apply(NormaliseRows { epsilon, rectified }, operands)
 }
 
 #[derive(Debug)]
 struct NormaliseRows {
     epsilon: f32,
+    rectified: bool,
 }
 
 impl Fused<3> for NormaliseRows {
@@ -37,6 +45,9 @@ impl Fused<3> for NormaliseRows {
         let rows = out.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width)).zip(&mut moments);
         rows.with_min_len(ROWS).for_each(|((out, x), moments)| {
             *moments = normalise(x, gain, bias, self.epsilon, out);
+            if self.rectified {
+                out.iter_mut().for_each(|out| *out = out.max(0.0));
+            }
         });
         (shaped(out, &inputs[0]), keep.then_some(moments))
     }
@@ -48,7 +59,7 @@ impl Fused<3> for NormaliseRows {
         slope: &[f32],
         wanted: [bool; 3],
     ) -> [Option<FlexTensor>; 3] {
-        let [x, gain, _] = inputs.each_ref().map(values);
+        let [x, gain, bias] = inputs.each_ref().map(values);
         let width = gain.len();
         let mut of_x = pool::take(slope.len());
         of_x.copy_from_slice(slope);
@@ -60,6 +71,9 @@ impl Fused<3> for NormaliseRows {
                 let [of_gain, of_bias] = &mut sums;
                 let rows = slope.chunks_exact_mut(width).zip(x.chunks_exact(width)).zip(moments);
                 for ((slope, x), &moments) in rows {
+                    if self.rectified {
+                        stop_below(slope, x, moments, gain, bias);
+                    }
                     normalise_backward(x, moments, gain, slope, of_gain, of_bias);
                 }
                 sums
@@ -76,9 +90,18 @@ impl Fused<3> for NormaliseRows {
     }
 }
 
+/// Slopes of what ReLU made 0 are 0. The values are computed again as they were, rather than kept.
+fn stop_below(slope: &mut [f32], x: &[f32], moments: Moments, gain: &[f32], bias: &[f32]) {
+    let Moments { mean, rstd } = moments;
+    for (((slope, &x), &gain), &bias) in slope.iter_mut().zip(x).zip(gain).zip(bias) {
+        let value = (x - mean) * rstd * gain + bias;
+        *slope = if value > 0.0 { *slope } else { 0.0 };
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, TensorData};
+    use burn::tensor::{Device, TensorData, activation};
 
     use super::*;
     use crate::encoder::normalise as plain;
@@ -89,15 +112,20 @@ mod tests {
         let device = Device::flex().autodiff();
         let wave = |n: usize, step: f32| -> Vec<f32> { (0..n).map(|n| (n as f32 * step).sin()).collect() };
         let (rows, width) = (2 * ROWS + 3, 5);
-        let run = |fused: bool| {
+        let run = |fused: bool, rectified: bool| {
             let x = Tensor::<2>::from_data(TensorData::new(wave(rows * width, 0.7), [rows, width]), &device);
             let of_features =
                 |step| Tensor::<1>::from_data(TensorData::new(wave(width, step), [width]), &device);
             let (x, gain, bias) =
                 (x.require_grad(), of_features(0.9).require_grad(), of_features(1.3).require_grad());
-            let normal = if fused { normalise_rows } else { plain };
-            let out = normal(x.clone(), gain.clone(), bias.clone(), 1e-5);
-            let gradients = out.clone().powi_scalar(3).sum().backward();
+            let (of_x, of_gain, of_bias) = (x.clone(), gain.clone(), bias.clone());
+            let out = match (fused, rectified) {
+                (true, _) => normalise_rows(of_x, of_gain, of_bias, 1e-5, rectified),
+                (false, true) => activation::relu(plain(of_x, of_gain, of_bias, 1e-5)),
+                (false, false) => plain(of_x, of_gain, of_bias, 1e-5),
+            };
+            // Not a power: its slope would be 0 where ReLU's is.
+            let gradients = (out.clone().powi_scalar(3) + out.clone()).sum().backward();
             let slopes = [
                 to_vec(x.grad(&gradients).unwrap()),
                 to_vec(gain.grad(&gradients).unwrap()),
@@ -105,10 +133,12 @@ mod tests {
             ];
             [to_vec(out)].into_iter().chain(slopes).collect::<Vec<_>>()
         };
-        for (got, expected) in run(true).iter().zip(run(false)) {
-            assert_eq!(got.len(), expected.len());
-            for (a, b) in got.iter().zip(expected) {
-                assert!((a - b).abs() < 1e-3 * b.abs().max(1.0), "{a} {b}");
+        for rectified in [false, true] {
+            for (got, expected) in run(true, rectified).iter().zip(run(false, rectified)) {
+                assert_eq!(got.len(), expected.len());
+                for (a, b) in got.iter().zip(expected) {
+                    assert!((a - b).abs() < 1e-3 * b.abs().max(1.0), "{rectified}: {a} {b}");
+                }
             }
         }
     }

@@ -260,7 +260,7 @@ fn column(values: Vec<f32>, device: &Device) -> Tensor<2> {
 
 impl Tail {
     fn forward(&self, summary: Tensor<2>) -> Tensor<2> {
-        self.output.forward(activation::relu(self.norm.forward(self.narrow.forward(summary))))
+        self.output.forward(self.norm.rectified(self.narrow.forward(summary)))
     }
 }
 

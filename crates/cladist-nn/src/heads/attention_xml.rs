@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::experts::LabelLook;
 use super::{
-    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting,
+    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
 };
 use crate::blocks::{Bidirectional, Cell, dropout};
 use crate::encoder::{LayerSet, place};
@@ -67,8 +67,8 @@ impl HeadConfig for AttentionXmlConfig {
         false
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<AttentionXml> {
@@ -120,7 +120,7 @@ impl AttentionXml {
 
 impl Head for AttentionXml {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only, moment)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

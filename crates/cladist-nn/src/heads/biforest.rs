@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::label_attention::{labels_at_once, select};
 use super::label_pooling::{pool, shares};
 use super::{
-    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting,
+    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
 };
 use crate::blocks::{Linear, Matrix, dropout};
 use crate::encoder::{LayerSet, Packing, place};
@@ -83,8 +83,8 @@ impl HeadConfig for BiforestConfig {
         false
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Biforest> {
@@ -234,7 +234,7 @@ fn by_document(spans: &[(usize, usize)], packing: &Packing) -> Grams {
 
 impl Head for Biforest {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only, moment)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

@@ -16,6 +16,8 @@ use crate::shortlist::Shortlist;
 pub struct HeadContext<'a> {
     /// The labels.
     pub taxonomy: &'a Taxonomy,
+    /// Those that are to be answered for, ascending, if not all are; the others are there for the structure alone.
+    pub only: Option<&'a [LabelId]>,
     /// How often training documents have each label.
     pub label_counts: &'a LabelCounts,
     /// Width of the encoder's states.
@@ -41,12 +43,24 @@ pub struct HeadContext<'a> {
 }
 
 impl HeadContext<'_> {
-    /// Biases for the outputs of all labels to begin with: the log-odds of how often training documents have each, or 0.
+    /// The labels that are to be answered for, ascending.
+    #[must_use]
+    pub fn answered(&self) -> Vec<LabelId> {
+        self.only.map_or_else(|| self.taxonomy.labels().collect(), <[LabelId]>::to_vec)
+    }
+
+    /// Biases for the outputs of [`HeadContext::answered`] to begin with: the log-odds of how often training documents have
+    /// each, or 0.
     ///
     /// An output that starts at even odds spends hundreds of updates on learning that its label is rare, by weights that
     /// have better to do.
     #[must_use]
     pub fn biases(&self) -> Vec<f32> {
+        let all = self.biases_of_all();
+        self.only.map_or_else(|| all.clone(), |only| only.iter().map(|label| all[label.index()]).collect())
+    }
+
+    fn biases_of_all(&self) -> Vec<f32> {
         let n_labels = self.taxonomy.n_labels();
         if self.prior_bias { self.label_counts.log_odds(n_labels) } else { vec![0.0; n_labels] }
     }
@@ -58,14 +72,15 @@ impl HeadContext<'_> {
         (biases.iter().map(|&bias| f64::from(bias)).sum::<f64>() / biases.len().max(1) as f64) as f32
     }
 
-    /// A new output for each label on vectors of this width.
+    /// A new output for each of [`HeadContext::answered`] on vectors of this width.
     pub(crate) fn outputs(&self, inputs: usize, random: &mut ChaCha8Rng) -> Linear {
-        Linear::new(inputs, self.taxonomy.n_labels(), random, self.device).with_bias(self.biases())
+        let biases = self.biases();
+        Linear::new(inputs, biases.len(), random, self.device).with_bias(biases)
     }
 
     /// A new output for each of these labels.
     pub(crate) fn outputs_of(&self, inputs: usize, labels: &[LabelId], random: &mut ChaCha8Rng) -> Linear {
-        let biases = self.biases();
+        let biases = self.biases_of_all();
         let biases = labels.iter().map(|label| biases[label.index()]).collect();
         Linear::new(inputs, labels.len(), random, self.device).with_bias(biases)
     }
@@ -80,7 +95,7 @@ impl HeadContext<'_> {
         if shortlist.config.match_only {
             return vec![-1.0; partition.n_groups()];
         }
-        let biases = self.biases();
+        let biases = self.biases_of_all();
         let of = |group: usize| {
             let labels = partition.labels(group).iter();
             let share: f64 =

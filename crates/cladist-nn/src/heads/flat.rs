@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub use super::Pool;
 use super::{
-    DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting,
+    DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective,
+    setting,
 };
 use crate::blocks::dropout;
 use crate::encoder::{LayerSet, place};
@@ -68,8 +69,8 @@ impl HeadConfig for FlatConfig {
         self.pool == Pool::Pooled
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Flat> {
@@ -107,7 +108,7 @@ impl Head for Flat {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let vectors = self.vectors(input, moment.seed);
         let objective = self.output.objective(vectors, input, gold, moment, &self.labelwise);
-        self.labelwise.regularise(objective, self.output.weight(), input.only)
+        self.labelwise.regularise(objective, self.output.weight())
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

@@ -14,8 +14,6 @@ pub struct HeadInput<'a> {
     pub labels: Option<&'a LabelStates>,
     /// Rows of labels outside the network, if the head has a shortlist.
     pub rows: Option<&'a Rows<'a>>,
-    /// The labels that count in the loss, ascending; all if `None`.
-    pub only: Option<&'a [u32]>,
 }
 
 /// Vectors of label descriptions.
@@ -48,7 +46,7 @@ impl<'a> HeadInput<'a> {
     /// Documents, and labels that were read.
     #[must_use]
     pub fn of(documents: &'a Encoded, labels: Option<&'a LabelStates>) -> Self {
-        Self { documents, labels, rows: None, only: None }
+        Self { documents, labels, rows: None }
     }
 }
 

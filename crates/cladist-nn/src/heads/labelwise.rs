@@ -13,9 +13,11 @@ use crate::losses::{Loss, coherent, cross_entropy};
 /// What a head with one output per label knows beside its parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Labelwise {
-    /// Shared, as networks are copied and labels may be very many.
+    /// The labels that are answered for, ascending. Shared, as networks are copied and labels may be very many.
     pub(crate) labels: Arc<[LabelId]>,
-    /// Edges between labels, parents first, ascending.
+    /// Whether there are others.
+    some: bool,
+    /// Edges between their columns, parents first, ascending.
     edges: Arc<Edges>,
     task: Task,
     loss: Loss,
@@ -34,9 +36,18 @@ pub(crate) fn edges(context: &HeadContext<'_>) -> Arc<Edges> {
 
 impl Labelwise {
     pub(crate) fn new(context: &HeadContext<'_>, loss: Loss) -> Self {
+        let all = edges(context);
+        let edges = match context.only {
+            None => all,
+            Some(only) => {
+                let numbers: Vec<u32> = only.iter().map(|label| label.index() as u32).collect();
+                Arc::new(all.between(&numbers).0)
+            }
+        };
         Self {
-            labels: context.taxonomy.labels().collect(),
-            edges: edges(context),
+            labels: context.answered().into(),
+            some: context.only.is_some(),
+            edges,
             task: context.task,
             loss,
             label_smoothing: context.label_smoothing,
@@ -49,45 +60,41 @@ impl Labelwise {
         Self { recursive, ..self }
     }
 
-    /// The objective of logits `[documents, labels]`, of which only some may count.
-    pub(crate) fn objective(
-        &self,
-        logits: Tensor<2>,
-        gold: &[LabelSet],
-        only: Option<&[u32]>,
-        moment: &Moment,
-    ) -> Objective {
-        self.objective_of(logits, gold, None, only, moment)
+    /// The columns of gold labels.
+    fn columns(&self, gold: &[LabelSet]) -> Vec<Vec<u32>> {
+        if !self.some {
+            return columns(gold);
+        }
+        let column = |label: &LabelId| self.labels.binary_search(label).ok().map(|column| column as u32);
+        gold.iter().map(|labels| labels.iter().filter_map(column).collect()).collect()
     }
 
-    /// The same where the columns are those of `given` labels, ascending, among which all gold labels are.
+    /// The objective of logits `[documents, labels]`.
+    pub(crate) fn objective(&self, logits: Tensor<2>, gold: &[LabelSet], moment: &Moment) -> Objective {
+        self.objective_of(logits, gold, None, moment)
+    }
+
+    /// The same where the columns are `given`, ascending, among which all gold labels are.
     pub(crate) fn objective_of(
         &self,
         logits: Tensor<2>,
         gold: &[LabelSet],
         given: Option<&[u32]>,
-        only: Option<&[u32]>,
         moment: &Moment,
     ) -> Objective {
-        let gold = columns(gold);
+        let gold = self.columns(gold);
         if self.task == Task::MultiLabel && self.loss == Loss::Coherent {
-            let value = coherent(logits, &gold, &self.edges, only, self.label_smoothing);
+            let value = coherent(logits, &gold, &self.edges, self.label_smoothing);
             return Objective::of("coherent", value);
         }
-        let (logits, gold) = match kept(given, only) {
-            None => (logits, gold),
-            Some(kept) if kept.is_empty() => return Objective::default(),
-            Some(kept) => {
-                let gold = gold.iter().map(|row| places(row, &kept)).collect();
-                let logits = match (given, only) {
-                    (_, None) => logits,
-                    (None, Some(only)) => select_columns(logits, only),
-                    (Some(given), Some(_)) => select_columns(logits, &places(&kept, given)),
-                };
-                (logits, gold)
+        match given {
+            None => self.loss(logits, &gold, moment),
+            Some([]) => Objective::default(),
+            Some(given) => {
+                let gold: Vec<_> = gold.iter().map(|row| places(row, given)).collect();
+                self.loss(logits, &gold, moment)
             }
-        };
-        self.loss(logits, &gold, moment)
+        }
     }
 
     /// The objective of logits of any labels, with the columns of gold labels among them.
@@ -108,47 +115,20 @@ impl Labelwise {
         if self.loss == Loss::FMeasure && first { Loss::Bce } else { self.loss }
     }
 
-    /// Adds recursive regularisation, ½ Σ over edges of |w_parent − w_child|², of rows `[labels, width]`; if only some
-    /// labels count, of the edges between them.
+    /// Adds recursive regularisation, ½ Σ over edges of |w_parent − w_child|², of rows `[labels, width]`.
     pub(crate) fn regularise(
         &self,
         objective: Objective,
         outputs: impl IntoIterator<Item = Tensor<2>>,
-        only: Option<&[u32]>,
     ) -> Objective {
         if self.recursive == 0.0 || self.edges.is_empty() {
             return objective;
         }
-        let edges = match only {
-            None => Arc::clone(&self.edges),
-            Some(only) => Arc::new(between(&self.edges, only)),
-        };
-        let costs = outputs.into_iter().map(|rows| differences(rows, &edges));
+        let costs = outputs.into_iter().map(|rows| differences(rows, &self.edges));
         match costs.reduce(|sum, cost| sum + cost) {
-            Some(cost) if !edges.is_empty() => objective.with_regulariser("recursive", self.recursive, cost),
-            _ => objective,
+            Some(cost) => objective.with_regulariser("recursive", self.recursive, cost),
+            None => objective,
         }
-    }
-
-    /// Edges between labels, parents first.
-    pub(crate) fn edges(&self) -> &Edges {
-        &self.edges
-    }
-
-    /// Whether the loss of some labels is made of the logits of others.
-    pub(crate) fn needs_all_labels(&self) -> bool {
-        self.task == Task::MultiClass || self.loss == Loss::Coherent
-    }
-
-    /// Rows of probabilities of these labels, whose columns the logits are.
-    pub(crate) fn score_of(
-        &self,
-        logits: Tensor<2>,
-        only: &[u32],
-        top_k: Option<usize>,
-    ) -> Vec<Vec<(LabelId, f32)>> {
-        let labels: Vec<LabelId> = only.iter().map(|&label| self.labels[label as usize]).collect();
-        rows(activation::sigmoid(logits), &labels, top_k)
     }
 
     /// Rows of probabilities.
@@ -161,29 +141,10 @@ impl Labelwise {
     }
 }
 
-/// The labels that count among those given; all if `None`.
-fn kept(given: Option<&[u32]>, only: Option<&[u32]>) -> Option<Vec<u32>> {
-    match (given, only) {
-        (None, None) => None,
-        (Some(labels), None) | (None, Some(labels)) => Some(labels.to_vec()),
-        (Some(given), Some(only)) => {
-            Some(given.iter().copied().filter(|label| only.binary_search(label).is_ok()).collect())
-        }
-    }
-}
-
 /// The places of labels in an ascending list, of those that are there.
 fn places(labels: &[u32], list: &[u32]) -> Vec<u32> {
     let place = |label: &u32| list.binary_search(label).ok().map(|place| place as u32);
     labels.iter().filter_map(place).collect()
-}
-
-/// The edges between labels of an ascending list.
-fn between(edges: &Edges, labels: &[u32]) -> Edges {
-    let is_in = |label: &u32| labels.binary_search(label).is_ok();
-    let pairs = edges.sources.iter().zip(&edges.targets);
-    let (sources, targets) = pairs.filter(|(source, target)| is_in(source) && is_in(target)).unzip();
-    Edges { sources, targets, n_sources: edges.n_sources, n_targets: edges.n_targets }
 }
 
 /// Columns by number.
@@ -202,17 +163,22 @@ mod tests {
 
     const MEASURED: Moment = Moment { epoch: 0.0, seed: None };
 
+    fn labelwise(taxonomy: &cladist_core::Taxonomy, loss: Loss) -> Labelwise {
+        Labelwise {
+            labels: taxonomy.labels().collect(),
+            some: false,
+            edges: Arc::default(),
+            task: Task::MultiLabel,
+            loss,
+            label_smoothing: 0.0,
+            recursive: 0.0,
+        }
+    }
+
     #[test]
     fn the_f_measure_begins_with_bce() {
         let labels = cladist_core::Taxonomy::flat(["a", "b"]);
-        let labelwise = Labelwise {
-            labels: labels.labels().collect(),
-            edges: Arc::default(),
-            task: Task::MultiLabel,
-            loss: Loss::FMeasure,
-            label_smoothing: 0.0,
-            recursive: 0.0,
-        };
+        let labelwise = labelwise(&labels, Loss::FMeasure);
         let name = |epoch, seed| {
             let z: Tensor<2> = Tensor::from_floats([[0.3, -0.2]], &Device::flex().autodiff());
             labelwise.loss(z, &[vec![0]], &Moment { epoch, seed }).values()[0].0.clone()
@@ -226,34 +192,28 @@ mod tests {
     #[test]
     fn labels_that_do_not_count_add_nothing() {
         // Multiplying masked logits by 0 would add ln 2 for each and give .6346971.
-        let labels = cladist_core::Taxonomy::flat(["a", "b", "c", "d"]);
-        let labelwise = Labelwise {
-            labels: labels.labels().collect(),
-            edges: Arc::default(),
-            task: Task::MultiLabel,
-            loss: Loss::Bce,
-            label_smoothing: 0.0,
-            recursive: 0.0,
-        };
+        let taxonomy = cladist_core::Taxonomy::flat(["a", "b", "c", "d"]);
+        let all: Vec<LabelId> = taxonomy.labels().collect();
         let z: Tensor<2> = Tensor::from_floats([[0.3, -0.2, 1.5, 2.0]], &Device::flex().autodiff());
-        let gold: LabelSet = ["a", "c"].iter().map(|id| labels.get(id).unwrap()).collect();
-        let value = |only: Option<&[u32]>| {
-            labelwise.objective(z.clone(), std::slice::from_ref(&gold), only, &MEASURED).values()[0].1
+        let gold: LabelSet = ["a", "c"].iter().map(|id| taxonomy.get(id).unwrap()).collect();
+        let objective = |only: &[LabelId]| {
+            let labelwise = Labelwise { labels: only.into(), some: true, ..labelwise(&taxonomy, Loss::Bce) };
+            let columns: Vec<u32> = only.iter().map(|label| label.index() as u32).collect();
+            let z = select_columns(z.clone(), &columns);
+            labelwise.objective(z, std::slice::from_ref(&gold), &MEASURED)
         };
-        assert!((value(Some(&[0, 1])) - 0.576_247_1).abs() < 1e-6);
-        assert!((value(Some(&[0])) - 0.554_355_2).abs() < 1e-6);
-        assert!((value(Some(&[1])) - 0.598_138_9).abs() < 1e-6);
+        let value = |objective: Objective| objective.values()[0].1;
+        assert!((value(objective(&all[..2])) - 0.576_247_1).abs() < 1e-6);
+        assert!((value(objective(&all[..1])) - 0.554_355_2).abs() < 1e-6);
+        assert!((value(objective(&all[1..2])) - 0.598_138_9).abs() < 1e-6);
         // By label, not by branch.
-        let by_label =
-            labelwise.objective(z.clone(), std::slice::from_ref(&gold), Some(&[0, 1]), &MEASURED).scaled(0.5);
-        assert!((by_label.values()[0].1 - 0.288_123_5).abs() < 1e-6);
-        let part = |given: &[u32], only: &[u32]| {
+        assert!((value(objective(&all[..2]).scaled(0.5)) - 0.288_123_5).abs() < 1e-6);
+        let given = |given: &[u32]| {
             let z = select_columns(z.clone(), given);
-            labelwise
-                .objective_of(z, std::slice::from_ref(&gold), Some(given), Some(only), &MEASURED)
-                .values()
+            let gold = std::slice::from_ref(&gold);
+            labelwise(&taxonomy, Loss::Bce).objective_of(z, gold, Some(given), &MEASURED).values()
         };
-        assert!((part(&[0, 1, 2], &[0, 1, 3])[0].1 - 0.576_247_1).abs() < 1e-6);
-        assert!(part(&[2], &[0]).is_empty());
+        assert!((given(&[0, 1])[0].1 - 0.576_247_1).abs() < 1e-6);
+        assert!(given(&[]).is_empty());
     }
 }

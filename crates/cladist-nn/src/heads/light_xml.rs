@@ -18,7 +18,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting};
+use super::{
+    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
+};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
@@ -73,8 +75,8 @@ impl HeadConfig for LightXmlConfig {
         false
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LightXml> {

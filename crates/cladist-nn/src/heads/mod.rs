@@ -65,6 +65,17 @@ pub enum Task {
     MultiClass,
 }
 
+/// How a head is masked to a branch of the taxonomy, so that it learns and answers for labels of that branch alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Masking {
+    /// Not at all.
+    Never,
+    /// By not having other labels, since none of its own depends on them.
+    Alone,
+    /// By outputs for labels of the branch alone, in the structure of all labels ([`HeadContext::only`]).
+    Among,
+}
+
 /// Settings of a head: what it wants of the encoder, and how to build it.
 pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     /// The head.
@@ -75,9 +86,9 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     fn learns_ancestors(&self) -> bool {
         false
     }
-    /// Whether the loss can leave out labels ([`HeadInput::only`]).
-    fn masks(&self) -> bool {
-        false
+    /// How it is masked to a branch of the taxonomy.
+    fn masking(&self) -> Masking {
+        Masking::Never
     }
     /// How descriptions of labels are to be read; `None` if the head needs none.
     fn describes(&self) -> Option<DescriptionConfig> {
@@ -130,8 +141,8 @@ pub trait Head: Module {
         None
     }
 
-    /// The weights of each label's output on the states that the head reads, by [`LabelId::index`]; `None` if labels have
-    /// no outputs of their own.
+    /// The weights of each label's output on the states that the head reads, in the order of [`HeadContext::answered`]; `None`
+    /// if labels have no outputs of their own.
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
         None
     }
@@ -242,10 +253,10 @@ macro_rules! heads {
                 match self { $(Self::$variant(config) => config.learns_ancestors(),)+ }
             }
 
-            /// See [`HeadConfig::masks`].
+            /// See [`HeadConfig::masking`].
             #[must_use]
-            pub fn masks(&self) -> bool {
-                match self { $(Self::$variant(config) => config.masks(),)+ }
+            pub fn masking(&self) -> Masking {
+                match self { $(Self::$variant(config) => config.masking(),)+ }
             }
 
             /// See [`HeadConfig::describes`].

@@ -131,6 +131,8 @@ fn designs() -> Vec<(String, Design)> {
             AnyHeadConfig::Flat(FlatConfig { recursive_regularisation: 1e-4, ..FlatConfig::default() }),
         ),
         (masking, AnyHeadConfig::CodingTree(CodingTreeConfig::default())),
+        (masking, AnyHeadConfig::HierarchyGcn(HierarchyGcnConfig::default())),
+        (masking, AnyHeadConfig::HiMatch(HiMatchConfig::default())),
         (masking, AnyHeadConfig::LabelAttention(sampled.clone())),
         (projection, AnyHeadConfig::LabelAttention(sampled)),
         (projection, AnyHeadConfig::LabelAttention(LabelAttentionConfig::default())),

@@ -15,7 +15,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting};
+use super::{
+    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
+};
 use crate::blocks::{Convolution, LayerNorm, Linear, dropout};
 use crate::encoder::{Encoded, LayerSet, Packing, place};
 use crate::error::Result;
@@ -82,8 +84,8 @@ impl HeadConfig for TextCnnConfig {
         false
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<TextCnn> {
@@ -185,7 +187,7 @@ fn highest(x: Tensor<3>) -> Tensor<2> {
 
 impl Head for TextCnn {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only, moment)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

@@ -14,7 +14,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, setting};
+use super::{
+    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
+};
 use crate::blocks::{Convolution, Linear, dropout};
 use crate::encoder::{LayerSet, Packing, place};
 use crate::error::Result;
@@ -78,8 +80,8 @@ impl HeadConfig for XmlCnnConfig {
         false
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<XmlCnn> {
@@ -168,7 +170,7 @@ fn highest(x: Tensor<2>, packing: &Packing, pieces: usize) -> Tensor<2> {
 
 impl Head for XmlCnn {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, input.only, moment)
+        self.labelwise.objective(self.compute(input, moment.seed), gold, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

@@ -107,6 +107,7 @@ fn check(file: &str, pool: Pool, task: Task) {
     let taxonomy = Taxonomy::flat(["a", "b", "c", "d", "e", "f", "g"]);
     let context = HeadContext {
         taxonomy: &taxonomy,
+        only: None,
         label_counts: &cladist_core::LabelCounts::default(),
         hidden_size: encoder.hidden_size(),
         n_layers: encoder.n_layers(),

@@ -128,7 +128,7 @@ impl Outputs {
         labelwise: &Labelwise,
     ) -> Objective {
         match self {
-            Self::All(all) => labelwise.objective(all.forward(vectors.fine), gold, input.only, moment),
+            Self::All(all) => labelwise.objective(all.forward(vectors.fine), gold, moment),
             Self::Listed(listed) => {
                 let gold = listed.rows_of(&columns(gold));
                 let groups = listed.matched(vectors.coarse);

@@ -8,7 +8,7 @@ use super::{Branched, Part};
 use crate::encoder::place;
 use crate::error::{Error, Result};
 use crate::heads::label_attention::select;
-use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, Task};
+use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, Masking, Task};
 
 /// What each branch has of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,8 @@ pub enum Split {
     /// Nothing: one head for all labels.
     #[default]
     None,
-    /// A head over all labels, of which only those of the branch count.
+    /// A head over all labels that answers for those of the branch. Where labels know nothing of those outside (as in `flat`,
+    /// and in graphs of the small form on a tree split at the root) it differs from `projection` in what the losses count alone.
     Masking,
     /// A head over the labels of the branch and the edges between them.
     Projection,
@@ -77,9 +78,17 @@ impl BranchesConfig {
                 hint: "use `task = \"multi-label\"` or `branches.split = \"none\"`",
             });
         }
-        if *split == Split::Masking && !head.masks() {
+        if context.shortlist.is_some() {
             return Err(Error::Head {
-                problem: format!("the loss of `{}` cannot leave out labels", head.name()),
+                problem: "a shortlist has groups of all labels, and branches have labels of their own"
+                    .to_owned(),
+                hint: "leave `shortlist.group_size` at 0, or `branches.split` at `none`",
+            });
+        }
+        let masking = head.masking();
+        if *split == Split::Masking && masking == Masking::Never {
+            return Err(Error::Head {
+                problem: format!("`{}` cannot answer for some labels among all", head.name()),
                 hint: "use `branches.split = \"projection\"`",
             });
         }
@@ -90,7 +99,8 @@ impl BranchesConfig {
             Reduction::Labels => true,
         };
         let branches = branches(context, at)?;
-        let of_each = |branch: &Branch| if *split == Split::Masking { n_labels } else { branch.labels.len() };
+        let among = *split == Split::Masking && masking == Masking::Among;
+        let of_each = |branch: &Branch| if among { n_labels } else { branch.labels.len() };
         let mut head = head.clone();
         head.fit(branches.all().iter().map(of_each).sum());
         let head = &head;
@@ -99,9 +109,11 @@ impl BranchesConfig {
         for (n, branch) in branches.all().iter().enumerate() {
             let context = HeadContext { seed: place(context.seed, n as u64), ..*context };
             let weight = if by_label { branch.labels.len() as f64 / n_labels as f64 } else { 1.0 };
-            let (head, part) = match split {
-                Split::Projection => project(head, &context, branch, weight)?,
-                Split::Masking | Split::None => (head.build(&context)?, Part::masked(branch, weight)),
+            let (head, part) = if among {
+                let context = HeadContext { only: Some(&branch.labels), ..context };
+                (head.build(&context)?, Part::masked(branch, weight))
+            } else {
+                project(head, &context, branch, weight)?
             };
             heads.push(head);
             parts.push(part);

@@ -1,9 +1,9 @@
 //! Branch-wise multi-task learning: a head for each branch of the taxonomy, on one encoder (HiMTL).
 //!
 //! With V_i the labels of branch i, all heads read the same states and the loss is Σ over i of loss_i + regularisers_i.
-//! *Projection* builds head i for V_i and the edges inside, as if there were nothing else. *Masking* builds it for all labels
-//! and counts the columns of V_i alone in the loss; they are selected, since logits set to 0 would each cost ln 2. A label has the
-//! highest probability that a branch gives it.
+//! *Projection* builds head i for V_i and the edges inside, as if there were nothing else. *Masking* builds it in the structure of
+//! all labels, with outputs for V_i alone: outputs of other labels would learn nothing and answer nothing, and logits set to 0 would each cost
+//! ln 2. A label has the highest probability that a branch gives it.
 //!
 //! In a DAG a label may be in several branches. A branch may have one label.
 
@@ -46,10 +46,8 @@ struct Part {
     labels: Vec<LabelId>,
     /// What the head calls each of them.
     own: Vec<LabelId>,
-    /// The labels in the order of the head, if it has no others.
+    /// The labels in the order of the head, if it has no others; it answers for them alone in any case.
     origin: Option<Vec<LabelId>>,
-    /// The numbers of the labels, ascending.
-    numbers: Vec<u32>,
     /// What the branch's loss counts.
     weight: f64,
 }
@@ -61,7 +59,7 @@ fn numbers(labels: &[LabelId]) -> Vec<u32> {
 impl Part {
     fn masked(branch: &Branch, weight: f64) -> Self {
         let labels = branch.labels.to_vec();
-        Self { own: labels.clone(), origin: None, numbers: numbers(&labels), labels, weight }
+        Self { own: labels.clone(), origin: None, labels, weight }
     }
 
     fn projected(projection: Projection, weight: f64) -> Self {
@@ -69,7 +67,7 @@ impl Part {
         let mut pairs: Vec<(LabelId, LabelId)> = origin.iter().copied().zip(taxonomy.labels()).collect();
         pairs.sort_unstable();
         let (labels, own): (Vec<LabelId>, Vec<LabelId>) = pairs.into_iter().unzip();
-        Self { own, origin: Some(origin), numbers: numbers(&labels), labels, weight }
+        Self { own, origin: Some(origin), labels, weight }
     }
 
     /// What the head calls a label of the branch.
@@ -171,8 +169,7 @@ impl Head for Branched {
                 }
                 states = None;
             }
-            let only = part.origin.is_none().then_some(part.numbers.as_slice());
-            let input = HeadInput { documents: input.documents, labels: states.as_ref(), rows: None, only };
+            let input = HeadInput::of(input.documents, states.as_ref());
             sum = sum.plus(head.objective(&input, &gold, &moment).scaled(part.weight));
         }
         sum
@@ -189,8 +186,7 @@ impl Head for Branched {
         let mut found: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); input.documents.n_sequences()];
         for (head, part) in self.branches() {
             let states = input.labels.map(|states| part.states(states));
-            let only = part.origin.is_none().then_some(part.numbers.as_slice());
-            let input = HeadInput { only, ..HeadInput::of(input.documents, states.as_ref()) };
+            let input = HeadInput::of(input.documents, states.as_ref());
             for (found, row) in found.iter_mut().zip(head.score(&input, None)) {
                 let own = row.into_iter().filter_map(|(own, score)| Some((part.whole(own)?, score)));
                 found.extend(own);
@@ -246,8 +242,9 @@ impl Head for Branched {
             self.heads.iter().map(AnyHead::label_vectors).collect::<Option<_>>()?;
         let mut vectors = vec![SparseRow::new(); self.n_labels];
         for (rows, part) in all.iter().zip(&self.parts).rev() {
-            for (label, own) in part.labels.iter().zip(&part.own) {
-                vectors[label.index()] = rows[own.index()].clone();
+            for (place, (label, own)) in part.labels.iter().zip(&part.own).enumerate() {
+                let row = if part.origin.is_some() { own.index() } else { place };
+                vectors[label.index()] = rows[row].clone();
             }
         }
         let width = vectors.first().map_or(0, Vec::len);

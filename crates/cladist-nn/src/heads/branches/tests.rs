@@ -8,6 +8,7 @@ use crate::heads::structure::gcn::HierarchyGcnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, NeuralModel};
 use crate::parameters::named;
+use crate::shortlist::ShortlistConfig;
 use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design, fitting};
 
@@ -78,8 +79,7 @@ fn masks_leave_other_labels_out_and_projections_have_no_others() {
             let n = part.labels.len();
             assert!(n < n_labels);
             let rows = head.score(&HeadInput::new(&encoded), None);
-            let width = if choice == Split::Masking { n_labels } else { n };
-            assert!(rows.iter().all(|row| row.len() == width));
+            assert!(rows.iter().all(|row| row.len() == n));
             let mut sum = 0.0;
             for (row, gold) in rows.iter().zip(&toy.gold) {
                 for (label, p) in row.iter().filter_map(|&(own, p)| Some((part.whole(own)?, f64::from(p)))) {
@@ -141,6 +141,11 @@ fn what_cannot_be_is_refused() {
             .to_string()
     };
     let masking = BranchesConfig { split: Split::Masking, ..BranchesConfig::default() };
+    let listed = ShortlistConfig { group_size: 2, ..ShortlistConfig::default() };
+    for split in [Split::Masking, Split::Projection] {
+        let branches = BranchesConfig { split, ..BranchesConfig::default() };
+        assert!(message(Design { shortlist: listed.clone(), ..flat(branches) }).contains("shortlist"));
+    }
     let at = BranchesConfig { at: vec!["no-such-label".to_owned()], ..masking.clone() };
     assert!(message(flat(at)).contains("no-such-label"));
     let one = Design { task: Task::MultiClass, ..flat(masking.clone()) };
@@ -177,7 +182,7 @@ fn heads_of_all_branches_together_decide_on_their_form() {
     let toy = Toy { taxonomy: builder.build().unwrap(), gold, ..toy };
     let gcn = HierarchyGcnConfig { node_size: 4, ..HierarchyGcnConfig::default() };
     // An output reads the features of all labels of its head in the full form, and its own in the small one.
-    for (of, labels, reads) in [(Split::Projection, 61, 61 * 4), (Split::Masking, 122, 4)] {
+    for (of, labels, reads) in [(Split::Projection, 61, 61 * 4), (Split::Masking, 61, 4)] {
         let branches = BranchesConfig { split: of, ..BranchesConfig::default() };
         let head = AnyHeadConfig::HierarchyGcn(gcn.clone());
         let model = toy.model(Design { branches, ..design(head, Task::MultiLabel) }, 1);

@@ -333,7 +333,8 @@ impl Head for Hilap {
         cells.iter_mut().for_each(|cell| *cell *= 0.5);
         for (row, walk) in cells.chunks_exact_mut(n_labels.max(1)).zip(self.greedy(&vectors)) {
             for label in walk.labels {
-                row[label as usize] += 0.5;
+                // Above a half whatever is lost by rounding: what was assigned is an answer.
+                row[label as usize] = (row[label as usize] + 0.5).max(0.5 + f32::EPSILON);
             }
         }
         let shape = [input.documents.n_sequences(), n_labels];

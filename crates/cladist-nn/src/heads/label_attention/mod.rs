@@ -29,7 +29,8 @@ pub use block::{Block, FeedForward, Source, Stack};
 pub use config::{Encode, LabelAttentionConfig, Output};
 
 use super::{
-    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Labelwise, Moment, Objective, columns,
+    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Labelwise, Masking, Moment, Objective,
+    columns,
 };
 use crate::blocks::{Convolution, Linear, Matrix};
 use crate::descriptions::DescriptionConfig;
@@ -82,8 +83,8 @@ impl HeadConfig for LabelAttentionConfig {
         self.description().is_some_and(|config| !config.at_start_only) && self.output == Output::Shared
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelAttention> {
@@ -205,7 +206,7 @@ impl Head for LabelAttention {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let labels = input.labels.and_then(|states| states.labels.as_deref());
         let logits = self.compute(input, moment.seed);
-        self.labelwise.objective_of(logits, gold, labels, input.only, moment)
+        self.labelwise.objective_of(logits, gold, labels, moment)
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

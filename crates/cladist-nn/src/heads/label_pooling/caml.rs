@@ -12,7 +12,7 @@ pub use super::LabelPooling;
 use crate::blocks::{Convolution, Linear, Matrix};
 use crate::descriptions::{DescriptionConfig, DescriptionVector};
 use crate::error::Result;
-use crate::heads::{HeadConfig, HeadContext, setting};
+use crate::heads::{HeadConfig, HeadContext, Masking, setting};
 use crate::losses::Loss;
 
 /// One line of help.
@@ -66,8 +66,8 @@ impl HeadConfig for CamlConfig {
         })
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {

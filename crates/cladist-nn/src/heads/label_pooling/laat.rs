@@ -8,7 +8,7 @@ pub use super::LabelPooling;
 use super::{Common, Projection, normal_matrix};
 use crate::blocks::Linear;
 use crate::error::Result;
-use crate::heads::{HeadConfig, HeadContext, setting};
+use crate::heads::{HeadConfig, HeadContext, Masking, setting};
 use crate::losses::Loss;
 
 /// One line of help.
@@ -43,8 +43,8 @@ impl HeadConfig for LaatConfig {
         false
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {

@@ -9,7 +9,7 @@ use super::{Common, Projection, normal_matrix};
 use crate::blocks::Linear;
 use crate::descriptions::{DescriptionConfig, DescriptionVector};
 use crate::error::Result;
-use crate::heads::{HeadConfig, HeadContext, setting};
+use crate::heads::{HeadConfig, HeadContext, Masking, setting};
 use crate::losses::Loss;
 
 /// One line of help.
@@ -67,8 +67,8 @@ impl HeadConfig for LwanConfig {
         self.descriptions
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {

@@ -184,7 +184,7 @@ fn distance(
 impl Head for LabelPooling {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let logits = self.compute(input, moment.seed);
-        let objective = self.common.labelwise.objective(logits, gold, input.only, moment);
+        let objective = self.common.labelwise.objective(logits, gold, moment);
         let (Some(described), Some(outputs), Some(states)) = (&self.described, &self.outputs, input.labels)
         else {
             return objective;

@@ -69,6 +69,7 @@ fn settings_that_make_no_sense_are_refused_by_name() {
     let counts = toy.counts();
     let context = HeadContext {
         taxonomy: &toy.taxonomy,
+        only: None,
         label_counts: &counts,
         hidden_size: 8,
         n_layers: 1,

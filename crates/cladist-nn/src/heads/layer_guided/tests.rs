@@ -36,6 +36,7 @@ fn built(
     let counts = LabelCounts::of(&[], taxonomy.n_labels());
     let context = HeadContext {
         taxonomy,
+        only: None,
         label_counts: &counts,
         hidden_size,
         n_layers,

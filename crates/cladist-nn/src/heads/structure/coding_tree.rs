@@ -11,19 +11,19 @@
 //! takes statistics of the batch: a document's scores then do not depend on its neighbours, and one document is
 //! enough to learn from. Nothing else is offered.
 //!
-//! Without dropout all copies are the same, so `X_k = (Σ over m of W_d[k, m])·q + b_d[k]`, and it is computed that way. The
-//! small form has nothing but that sum as a parameter of each label. What is read of leaves is then their sums by group alone,
-//! which are made without storing any, unless the highest of each feature is read.
+//! Without dropout all copies are the same, so `X_k = (Σ over m of W_d[k, m])·q + b_d[k]`: a factor of q and a bias for each
+//! label, and for each group of labels the sums of these. No leaf is then stored, and of the first linear layer above there is one product
+//! for q and not one for each group. The small form has nothing but factors and biases, and its dropout is on q alone, so that this holds in training
+//! too. If the highest of each feature is read, leaves are stored in any case.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, activation};
+use burn::tensor::Tensor;
 use cladist_core::taxonomy::{CodingRule, CodingTree};
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
-use cladist_kernels::dropout::Dropout;
 use cladist_kernels::graph::Edges;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -34,11 +34,11 @@ use super::{Drops, Form, check_rates, check_weight};
 use crate::blocks::{LayerNorm, Linear};
 use crate::encoder::LayerSet;
 use crate::error::Result;
-use crate::fused::{by_rows, is_cpu, sum_along, sum_leaves};
+use crate::fused::{by_rows, sum_along};
 use crate::heads::label_attention::labels_at_once;
 use crate::heads::{
-    DocumentVector, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, Pool,
-    setting,
+    DocumentVector, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective,
+    Pool, setting,
 };
 use crate::losses::Loss;
 
@@ -47,10 +47,9 @@ pub const ABOUT: &str = "features of labels are summed up a tree of groups of la
 
 /// Labels above which `auto` takes means: sums grow with the labels.
 const SUM_UP_TO: usize = 1000;
-/// Places of dropouts: copies, leaves, document vector, then the levels.
+/// Places of dropouts: copies, leaves, then the levels.
 const COPIES: u64 = 0;
 const LEAVES: u64 = 1;
-const VECTOR: u64 = 2;
 const LEVELS: u64 = 8;
 
 /// What is read of the nodes of a level.
@@ -153,10 +152,40 @@ pub struct Level {
 }
 
 impl Level {
+    /// `[nodes, width]` → the same
     fn forward(&self, sums: Tensor<2>) -> Tensor<2> {
-        let inner = activation::relu(self.first_norm.forward(self.first.forward(sums)));
-        activation::relu(self.second_norm.forward(self.second.forward(inner)))
+        self.above(self.first.forward(sums))
     }
+
+    /// The same for sums that are factor·q + bias, as [`Leaves::Scaled`] has them: `[1, nodes, 2]` and `[documents, width]` →
+    /// `[documents·nodes, width]`
+    fn scaled(&self, sums: Tensor<3>, q: Tensor<2>) -> Tensor<2> {
+        let ([_, nodes, _], [documents, width]) = (sums.dims(), q.dims());
+        // With first(x) = W·x + c: W·(f·q + b·1) + c = f·first(q) + b·first(1) + (1 − f − b)·c.
+        let products = self.first.forward(Tensor::cat(vec![q.clone(), q.narrow(0, 0, 1).ones_like()], 0));
+        let of_all = |row: Tensor<2>| row.reshape([1, 1, width]).repeat_dim(0, documents);
+        let basis = vec![
+            products.clone().narrow(0, 0, documents).reshape([documents, 1, width]),
+            of_all(products.narrow(0, documents, 1)),
+            of_all(self.first.bias().unsqueeze()),
+        ];
+        let rest = sums.clone().sum_dim(2).neg() + 1.0;
+        let sums = Tensor::cat(vec![sums, rest], 2).repeat_dim(0, documents);
+        let inner = sums.matmul(Tensor::cat(basis, 1));
+        self.above(inner.reshape([documents * nodes, width]))
+    }
+
+    fn above(&self, inner: Tensor<2>) -> Tensor<2> {
+        self.second_norm.rectified(self.second.forward(self.first_norm.rectified(inner)))
+    }
+}
+
+/// The features of the leaves.
+enum Leaves {
+    /// factor·q + bias: `[1, labels, 2]` and `[documents, width]`
+    Scaled(Tensor<3>, Tensor<2>),
+    /// `[documents, labels, width]`
+    Stored(Tensor<3>),
 }
 
 /// Everything between the document vector and the logits.
@@ -197,17 +226,17 @@ fn sums(children: Tensor<3>, step: &Arc<Edges>) -> Tensor<3> {
     sum_along(children, ones, step)
 }
 
-/// The features of all levels above the leaves: `level` makes features of nodes from the sums of their children, which are
-/// given for the first.
+/// The features of all levels above the leaves, of which those of the first are given: `level` makes features of nodes from the
+/// sums of their children.
 fn climb(
-    of_leaves: Tensor<3>,
+    first: Tensor<3>,
     steps: &[Arc<Edges>],
     level: impl Fn(usize, Tensor<2>) -> Tensor<2>,
 ) -> Vec<Tensor<3>> {
-    let [documents, _, width] = of_leaves.dims();
-    let mut levels: Vec<Tensor<3>> = Vec::new();
-    for (n, step) in steps.iter().enumerate() {
-        let of_children = levels.last().map_or_else(|| of_leaves.clone(), |below| sums(below.clone(), step));
+    let [documents, _, width] = first.dims();
+    let mut levels = vec![first];
+    for (n, step) in steps.iter().enumerate().skip(1) {
+        let of_children = sums(levels[n - 1].clone(), step);
         let nodes = level(n, of_children.reshape([documents * step.n_targets, width]));
         levels.push(nodes.reshape([documents, step.n_targets, width]));
     }
@@ -219,64 +248,71 @@ impl Tree {
         self.shape.steps.first().map_or(0, |step| step.n_sources)
     }
 
-    /// Factors of q and biases for each label, if its features are nothing else before dropout.
-    fn scales(&self, drops: Drops) -> Option<[Tensor<1>; 2]> {
-        match &self.mixing {
-            Mixing::Full(_) if drops.is_active(self.shape.dropout) => None,
-            Mixing::Full(mixing) => {
-                Some([mixing.weight().sum_dim(1).reshape([self.n_labels()]), mixing.bias()])
-            }
-            Mixing::Small(Scales { factors, biases }) => Some([factors.val(), biases.val()]),
-        }
+    /// Features that a document has at most at a time.
+    fn cells(&self) -> usize {
+        let stored = matches!(self.mixing, Mixing::Full(_)) || self.shape.pool == LevelPool::Max;
+        let nodes = if stored { self.n_labels() } else { self.shape.steps[0].n_targets };
+        nodes * self.projection.bias().dims()[0]
     }
 
-    /// X: `[documents, width]` → `[documents, labels, width]`
-    fn leaves(&self, q: Tensor<2>, drops: Drops) -> Tensor<3> {
+    /// X, from the document vector times W_p: `[documents, width]`
+    fn leaves(&self, q: Tensor<2>, drops: Drops) -> Leaves {
         let [documents, width] = q.dims();
         let (n, rate) = (self.n_labels(), self.shape.dropout);
-        let mixed = match (&self.mixing, self.scales(drops)) {
-            (_, Some([factors, biases])) => {
-                // s_k·q + b_k
-                let q = drops.on(q, rate, COPIES).unsqueeze_dim::<3>(1);
-                q * factors.reshape([1, n, 1]) + biases.reshape([1, n, 1])
+        let (factors, biases) = match &self.mixing {
+            Mixing::Full(mixing) if drops.is_active(rate) => {
+                let drops = Drops { rows: n, ..drops };
+                let copies = q.unsqueeze_dim::<3>(1).repeat_dim(1, n).reshape([documents * n, width]);
+                let copies = drops.on(copies, rate, COPIES).reshape([documents, n, width]);
+                let mixed = mixing.weight().unsqueeze::<3>().matmul(copies);
+                let mixed = mixed + mixing.bias().reshape([1, n, 1]);
+                let rows = drops.on(mixed.reshape([documents * n, width]), rate, LEAVES);
+                return Leaves::Stored(rows.reshape([documents, n, width]));
             }
-            (Mixing::Full(mixing), None) => {
-                let copies = q.unsqueeze::<3>().repeat_dim(0, n).reshape([n * documents, width]);
-                let copies = drops.on(copies, rate, COPIES).reshape([n, documents * width]);
-                let mixed = mixing.weight().matmul(copies) + mixing.bias().unsqueeze_dim(1);
-                mixed.reshape([n, documents, width]).swap_dims(0, 1)
-            }
-            (Mixing::Small(_), None) => unreachable!("it has nothing but scales"),
+            Mixing::Full(mixing) => (mixing.weight().sum_dim(1).reshape([n]), mixing.bias()),
+            Mixing::Small(Scales { factors, biases }) => (factors.val(), biases.val()),
         };
-        let rows = drops.on(mixed.reshape([documents * n, width]), rate, LEAVES);
-        rows.reshape([documents, n, width])
+        let q = drops.on(q, rate, COPIES);
+        let scales = Tensor::cat(vec![factors.unsqueeze_dim::<2>(1), biases.unsqueeze_dim(1)], 1);
+        let scales = scales.unsqueeze::<3>();
+        if self.shape.pool != LevelPool::Max {
+            return Leaves::Scaled(scales, q);
+        }
+        let [factors, biases] = [0, 1].map(|which| scales.clone().narrow(2, which, 1));
+        Leaves::Stored(q.unsqueeze_dim::<3>(1) * factors + biases)
     }
 
-    /// What is read of the leaves, and their sums by the nodes above: `[documents, width]` and `[documents, nodes, width]`
-    fn of_leaves(&self, q: Tensor<2>, drops: Drops) -> (Tensor<2>, Tensor<3>) {
-        let Shape { steps, pool, dropout: rate, .. } = &self.shape;
-        let step = &steps[0];
-        let is_sum = *pool != LevelPool::Max && is_cpu(&q.device());
-        let Some([factors, biases]) = self.scales(drops).filter(|_| is_sum) else {
-            let leaves = self.leaves(q, drops);
-            return (pool.of(leaves.clone()), sums(leaves, step));
+    /// What is read of the leaves, and the features of the level above: `[documents, width]` and `[documents, nodes, width]`
+    fn first(&self, leaves: Leaves) -> (Tensor<2>, Tensor<3>) {
+        let Shape { steps, pool, .. } = &self.shape;
+        let (step, level) = (&steps[0], &self.levels[0]);
+        let nodes = |rows: Tensor<2>, documents: usize| {
+            let width = rows.dims()[1];
+            rows.reshape([documents, step.n_targets, width])
         };
-        let dropout = drops.seed_at(LEAVES).map(|seed| Dropout { rate: *rate as f32, seed });
-        let q = drops.on(q, *rate, COPIES);
-        let sums = sum_leaves(q, factors, biases, step, dropout.unwrap_or(Dropout::NONE), drops.first);
-        // Every leaf is in one of the sums.
-        let all = LevelPool::Sum.of(sums.clone());
-        let read = if *pool == LevelPool::Average { all / self.n_labels().max(1) as f64 } else { all };
-        (read, sums)
+        match leaves {
+            Leaves::Stored(leaves) => {
+                let [documents, _, width] = leaves.dims();
+                let sums = sums(leaves.clone(), step).reshape([documents * step.n_targets, width]);
+                (pool.of(leaves), nodes(level.forward(sums), documents))
+            }
+            Leaves::Scaled(scales, q) => {
+                let [documents, _] = q.dims();
+                let read = pool.of(scales.clone());
+                let [factors, biases] = [0, 1].map(|which| read.clone().narrow(1, which, 1));
+                let above = level.scaled(sums(scales, step), q.clone());
+                (q * factors + biases, nodes(above, documents))
+            }
+        }
     }
 
     /// `[documents, hidden]` → `[documents, labels]`
     fn logits(&self, vectors: Tensor<2>, seed: Option<u64>, first: usize) -> Tensor<2> {
-        let Shape { steps, pool, dropout, output_dropout } = &self.shape;
+        let Shape { steps, pool, output_dropout, .. } = &self.shape;
         let of_documents = Drops { seed, first, rows: 1 };
-        let q = of_documents.on(self.projection.forward(vectors), *dropout, VECTOR);
-        let (read, sums) = self.of_leaves(q, Drops { seed, first, rows: self.n_labels() });
-        let levels = climb(sums, steps, |level, sums| self.levels[level].forward(sums));
+        let leaves = self.leaves(self.projection.forward(vectors), of_documents);
+        let (read, nodes) = self.first(leaves);
+        let levels = climb(nodes, steps, |level, sums| self.levels[level].forward(sums));
         let skipped = 1 + levels.len() - self.outputs.len();
         let above = levels.into_iter().skip(skipped.saturating_sub(1)).map(|nodes| pool.of(nodes));
         let read = (skipped == 0).then_some(read).into_iter().chain(above);
@@ -295,8 +331,6 @@ pub struct TreeNetwork {
     labelwise: Labelwise,
     #[module(skip)]
     vector: DocumentVector,
-    #[module(skip)]
-    width: usize,
 }
 
 impl HeadConfig for CodingTreeConfig {
@@ -310,8 +344,8 @@ impl HeadConfig for CodingTreeConfig {
         true
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Among
     }
 
     fn fit(&mut self, n_labels: usize) {
@@ -349,6 +383,7 @@ impl HeadConfig for CodingTreeConfig {
         };
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let random = &mut random;
+        let biases = context.biases();
         let n_outputs = if level_pool == LevelPool::Root { 1 } else { height + 1 };
         Ok(TreeNetwork {
             tree: Tree {
@@ -372,8 +407,8 @@ impl HeadConfig for CodingTreeConfig {
                 // Logits are sums over levels, of which one has the biases.
                 outputs: (0..n_outputs)
                     .map(|n| {
-                        let biases = if n == 0 { context.biases() } else { vec![0.0; n_labels] };
-                        Linear::new(width, n_labels, random, device).with_bias(biases)
+                        let biases = if n == 0 { biases.clone() } else { vec![0.0; biases.len()] };
+                        Linear::new(width, biases.len(), random, device).with_bias(biases)
                     })
                     .collect(),
                 shape: Shape {
@@ -385,7 +420,6 @@ impl HeadConfig for CodingTreeConfig {
             },
             labelwise: Labelwise::new(context, loss).with_recursive(recursive_regularisation),
             vector: pool.at(context)?,
-            width,
         })
     }
 }
@@ -393,7 +427,7 @@ impl HeadConfig for CodingTreeConfig {
 impl TreeNetwork {
     fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
         let vectors = self.vector.of(input.documents);
-        let at_once = labels_at_once(self.labelwise.labels.len() * self.width);
+        let at_once = labels_at_once(self.tree.cells());
         if vectors.dims()[0] <= at_once {
             return self.tree.logits(vectors, seed, 0);
         }
@@ -406,8 +440,8 @@ impl TreeNetwork {
 impl Head for TreeNetwork {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let logits = self.compute(input, moment.seed);
-        let objective = self.labelwise.objective(logits, gold, input.only, moment);
-        self.labelwise.regularise(objective, self.tree.outputs.iter().map(Linear::weight), input.only)
+        let objective = self.labelwise.objective(logits, gold, moment);
+        self.labelwise.regularise(objective, self.tree.outputs.iter().map(Linear::weight))
     }
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::tensor::{Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use cladist_kernels::graph::Edges;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -19,12 +19,11 @@ use serde::{Deserialize, Serialize};
 
 pub use super::Propagation;
 use super::propagation::Settings;
-use super::{Drops, Form, Layer, Variant, check_rates, check_sizes, check_weight};
+use super::{Drops, Form, Layer, Nodes, Variant, check_rates, check_sizes, check_weight};
 use crate::blocks::Matrix;
 use crate::error::Result;
 use crate::fused::attend_along;
-use crate::heads::labelwise::edges;
-use crate::heads::{HeadConfig, HeadContext, Pool, setting};
+use crate::heads::{HeadConfig, HeadContext, Masking, Pool, setting};
 use crate::losses::Loss;
 
 /// One line of help.
@@ -91,8 +90,8 @@ impl HeadConfig for HierarchyGatConfig {
         true
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Among
     }
 
     fn fit(&mut self, n_labels: usize) {
@@ -134,11 +133,12 @@ impl HeadConfig for HierarchyGatConfig {
             loss,
         };
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let layer = GraphAttention::new;
-        let layers = (0..layers)
-            .map(|_| Layer::Gat(layer(context, node_size, heads, node_dropout, &mut random)))
-            .collect();
-        Propagation::new(context, &settings, layers, &mut random)
+        let nodes = settings.nodes(context, layers);
+        let (device, random) = (context.device, &mut random);
+        let layer =
+            |_| Layer::Gat(GraphAttention::new(&nodes, [node_size, heads], node_dropout, random, device));
+        let layers = (0..layers).map(layer).collect();
+        Propagation::new(context, &settings, nodes, layers, random)
     }
 }
 
@@ -170,18 +170,17 @@ fn both_ways(down: &Edges) -> Edges {
 
 impl GraphAttention {
     pub(super) fn new(
-        context: &HeadContext<'_>,
-        width: usize,
-        heads: usize,
+        nodes: &Nodes,
+        [width, heads]: [usize; 2],
         dropout: f64,
         random: &mut ChaCha8Rng,
+        device: &Device,
     ) -> Self {
-        let device = context.device;
         Self {
             values: Matrix::new(width, width, random, device),
             looking: Matrix::new(width / heads, heads, random, device),
             seen: Matrix::new(width / heads, heads, random, device),
-            edges: Arc::new(both_ways(&edges(context))),
+            edges: Arc::new(both_ways(&nodes.down)),
             dropout,
         }
     }
@@ -211,7 +210,6 @@ impl GraphAttention {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::Device;
     use cladist_core::LabelCounts;
 
     use super::*;
@@ -225,6 +223,7 @@ mod tests {
         let counts = LabelCounts::default();
         let context = HeadContext {
             taxonomy: &taxonomy,
+            only: None,
             label_counts: &counts,
             hidden_size: 4,
             n_layers: 1,
@@ -237,7 +236,13 @@ mod tests {
             device: &device,
             seed: 1,
         };
-        let layer = GraphAttention::new(&context, 4, 2, 0.0, &mut ChaCha8Rng::seed_from_u64(1));
+        let layer = GraphAttention::new(
+            &Nodes::new(&context, None),
+            [4, 2],
+            0.0,
+            &mut ChaCha8Rng::seed_from_u64(1),
+            &device,
+        );
         let n = taxonomy.n_labels();
         let x: Vec<f32> = (0..n * 4).map(|i| (i as f32).cos()).collect();
         let x: Tensor<3> = Tensor::from_data(TensorData::new(x, [1, n, 4]), &device);

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData, activation};
-use cladist_core::taxonomy::Priors;
 use cladist_kernels::graph::Edges;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -22,13 +21,11 @@ use serde::{Deserialize, Serialize};
 
 pub use super::Propagation;
 use super::propagation::Settings;
-use super::{Drops, Form, Layer, Part, Variant, check_rates, check_sizes, check_weight};
+use super::{Drops, Form, Layer, Nodes, Variant, check_rates, check_sizes, check_weight};
 use crate::blocks::Matrix;
 use crate::error::Result;
 use crate::fused::sum_along;
-use crate::heads::label_attention::select;
-use crate::heads::labelwise::edges;
-use crate::heads::{HeadConfig, HeadContext, Pool};
+use crate::heads::{HeadConfig, HeadContext, Masking, Pool};
 use crate::losses::Loss;
 use crate::random::xavier;
 
@@ -90,8 +87,8 @@ impl HeadConfig for HierarchyGcnConfig {
         true
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Among
     }
 
     fn fit(&mut self, n_labels: usize) {
@@ -129,10 +126,11 @@ impl HeadConfig for HierarchyGcnConfig {
             loss,
         };
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let layers = (0..layers)
-            .map(|_| Layer::Gcn(GraphConvolution::new(context, node_size, node_dropout, &mut random)))
-            .collect();
-        Propagation::new(context, &settings, layers, &mut random)
+        let nodes = settings.nodes(context, layers);
+        let (device, random) = (context.device, &mut random);
+        let layer = |_| Layer::Gcn(GraphConvolution::new(&nodes, node_size, node_dropout, random, device));
+        let layers = (0..layers).map(layer).collect();
+        Propagation::new(context, &settings, nodes, layers, random)
     }
 }
 
@@ -159,55 +157,44 @@ pub struct GraphConvolution {
 
 impl GraphConvolution {
     pub(super) fn new(
-        context: &HeadContext<'_>,
+        nodes: &Nodes,
         width: usize,
         dropout: f64,
         random: &mut ChaCha8Rng,
+        device: &Device,
     ) -> Self {
-        let device = context.device;
-        let down = edges(context);
-        let n_labels = down.n_sources;
-        let priors = Priors::of_counts(context.taxonomy, context.label_counts);
-        let priors = priors.by_edge().iter().map(|&prior| prior as f32).collect();
+        let (n_labels, down) = (nodes.len(), &nodes.down);
         let on_edges = |weights: Vec<f32>| (!down.is_empty()).then(|| vector(weights, device));
         let gates: Vec<f32> = (0..3).flat_map(|_| xavier(1, width, random)).collect();
         let gates = Tensor::from_data(TensorData::new(gates, [3, width]), device);
         Self {
             below: on_edges(vec![1.0; down.len()]),
-            above: on_edges(priors),
+            above: on_edges(nodes.priors.clone()),
             below_bias: vector(vec![0.0; n_labels * width], device),
             above_bias: vector(vec![0.0; n_labels * width], device),
             gates: Matrix::of(gates, device),
             gate_bias: vector(vec![0.0; n_labels * 2], device),
-            up: Arc::new(down.reversed()),
-            down,
+            up: Arc::clone(&nodes.up),
+            down: Arc::clone(down),
             dropout,
         }
     }
 
-    /// `[documents, labels, width]` → the same; the labels are all of them, or some.
-    pub(super) fn forward(&self, x: Tensor<3>, part: Option<&Part>, drops: Drops, site: u64) -> Tensor<3> {
+    /// `[documents, labels, width]` → the same
+    pub(super) fn forward(&self, x: Tensor<3>, drops: Drops, site: u64) -> Tensor<3> {
         let [documents, n_labels, width] = x.dims();
         let shape = [documents * n_labels, width];
-        let of_labels = |values: &Param<Tensor<1>>, width: usize| {
-            let rows = values.val().reshape([-1, width as i32]);
-            select(rows, part.map(|part| part.labels.as_slice())).reshape([1, n_labels, width])
-        };
+        let of_labels = |values: &Param<Tensor<1>>, width: usize| values.val().reshape([1, n_labels, width]);
         let along = |edges: &Arc<Edges>, weights: &Option<Param<Tensor<1>>>, bias: &Param<Tensor<1>>| {
             let bias = of_labels(bias, width);
             let sums = match weights {
-                Some(weights) if !edges.is_empty() => {
-                    let weights = weights.val();
-                    let weights = part.map_or_else(|| weights.clone(), |part| part.of_edges(weights.clone()));
-                    sum_along(x.clone(), weights, edges) + bias
-                }
-                _ => bias.repeat_dim(0, documents),
+                Some(weights) => sum_along(x.clone(), weights.val(), edges) + bias,
+                None => bias.repeat_dim(0, documents),
             };
             sums.reshape(shape)
         };
-        let (up, down) = part.map_or((&self.up, &self.down), |part| (&part.up, &part.down));
-        let below = along(up, &self.below, &self.below_bias);
-        let above = along(down, &self.above, &self.above_bias);
+        let below = along(&self.up, &self.below, &self.below_bias);
+        let above = along(&self.down, &self.above, &self.above_bias);
         let x = x.reshape(shape);
         let bias = of_labels(&self.gate_bias, 2);
         let bias = Tensor::cat(vec![bias.clone(), bias.narrow(2, 0, 1).zeros_like()], 2);

@@ -24,14 +24,14 @@ use serde::{Deserialize, Serialize};
 
 use super::gcn::GraphConvolution;
 use super::propagation::Settings;
-use super::{Drops, Form, Layer, Propagation, Variant, check_rates, check_sizes, check_weight};
+use super::{Drops, Form, Layer, Nodes, Propagation, Variant, check_rates, check_sizes, check_weight};
 use crate::blocks::Linear;
 use crate::descriptions::{DescriptionConfig, DescriptionVector};
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
 use crate::heads::label_attention::select;
 use crate::heads::{
-    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Moment, Objective, Pool, setting,
+    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Masking, Moment, Objective, Pool, setting,
 };
 use crate::losses::Loss;
 
@@ -136,6 +136,12 @@ pub struct HiMatch {
     document: Projector,
     graph: GraphConvolution,
     label: Projector,
+    /// The labels of the graph.
+    #[module(skip)]
+    nodes: Arc<Nodes>,
+    /// Those that are drawn; any if `None`.
+    #[module(skip)]
+    only: Option<Arc<[LabelId]>>,
     #[module(skip)]
     taxonomy: Arc<Taxonomy>,
     #[module(skip)]
@@ -157,8 +163,8 @@ impl HeadConfig for HiMatchConfig {
         true
     }
 
-    fn masks(&self) -> bool {
-        true
+    fn masking(&self) -> Masking {
+        Masking::Among
     }
 
     fn fit(&mut self, n_labels: usize) {
@@ -215,15 +221,21 @@ impl HeadConfig for HiMatchConfig {
         };
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let random = &mut random;
-        let layers = (0..layers)
-            .map(|_| Layer::Gcn(GraphConvolution::new(context, node_size, node_dropout, random)))
-            .collect();
-        let answers = Propagation::new(context, &settings, layers, random)?;
+        let (hidden, device) = (context.hidden_size, context.device);
+        let nodes = settings.nodes(context, layers);
+        let layer =
+            |_| Layer::Gcn(GraphConvolution::new(&nodes, node_size, node_dropout, &mut *random, device));
+        let layers = (0..layers).map(layer).collect();
+        let answers = Propagation::new(context, &settings, nodes, layers, random)?;
+        // Labels that are drawn have their neighbours beside them.
+        let nodes = Nodes::new(context, Some(1));
         Ok(HiMatch {
             document: Projector::new(answers.summary_width(), width, random, context),
-            graph: GraphConvolution::new(context, context.hidden_size, node_dropout, random),
-            label: Projector::new(context.hidden_size, width, random, context),
+            graph: GraphConvolution::new(&nodes, hidden, node_dropout, random, device),
+            label: Projector::new(hidden, width, random, context),
             answers,
+            nodes,
+            only: context.only.map(Arc::from),
             taxonomy: Arc::new(context.taxonomy.clone()),
             match_weight,
             refresh,
@@ -243,9 +255,8 @@ struct Draw {
 }
 
 /// Draws labels for every document that has some among those that count.
-fn draw(taxonomy: &Taxonomy, gold: &[LabelSet], only: Option<&[u32]>, seed: u64) -> Vec<Draw> {
-    let counts =
-        |label: &LabelId| only.is_none_or(|only| only.binary_search(&(label.index() as u32)).is_ok());
+fn draw(taxonomy: &Taxonomy, gold: &[LabelSet], only: Option<&[LabelId]>, seed: u64) -> Vec<Draw> {
+    let counts = |label: &LabelId| only.is_none_or(|only| only.binary_search(label).is_ok());
     let pool: Vec<LabelId> = taxonomy.labels().filter(counts).collect();
     let mut random = ChaCha8Rng::seed_from_u64(place(seed, DRAW));
     let mut drawn = Vec::new();
@@ -291,8 +302,7 @@ impl HiMatch {
         let drops = Drops { seed, first: 0, rows: 1 };
         let documents = self.document.forward(summary, |x| drops.on(x, self.dropout, DOCUMENT));
         let [n_labels, width] = vectors.dims();
-        let travelled =
-            self.graph.forward(vectors.unsqueeze(), None, Drops { rows: n_labels, ..drops }, GRAPH);
+        let travelled = self.graph.forward(vectors.unsqueeze(), Drops { rows: n_labels, ..drops }, GRAPH);
         let travelled = travelled.reshape([n_labels, width]);
         [documents, self.label.forward(travelled, |x| drops.on(x, self.dropout, LABEL))]
     }
@@ -305,7 +315,10 @@ impl HiMatch {
         drawn: &[Draw],
     ) -> Objective {
         let of = |rows: &Tensor<2>, numbers: Vec<u32>| select(rows.clone(), Some(&numbers));
-        let number = |label: LabelId| label.index() as u32;
+        // What is drawn is answered for, so it is one of them.
+        let number = |label: LabelId| {
+            self.nodes.place(label).unwrap_or_else(|| unreachable!("a label that was drawn"))
+        };
         let at = |draws: &[&Draw]| of(&documents, draws.iter().map(|draw| draw.document).collect());
         let near = |draws: &[&Draw]| {
             distances(at(draws), of(&labels, draws.iter().map(|draw| number(draw.own)).collect()))
@@ -336,8 +349,9 @@ impl Head for HiMatch {
     fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
         let (objective, summary) = self.answers.objective_and_summary(input, gold, moment);
         let Some(states) = input.labels.filter(|_| self.match_weight > 0.0) else { return objective };
-        let drawn = draw(&self.taxonomy, gold, input.only, moment.seed.unwrap_or(0));
-        self.matched(objective, self.space(summary, states.vectors.clone(), moment.seed), &drawn)
+        let drawn = draw(&self.taxonomy, gold, self.only.as_deref(), moment.seed.unwrap_or(0));
+        let vectors = select(states.vectors.clone(), Some(self.nodes.labels()));
+        self.matched(objective, self.space(summary, vectors, moment.seed), &drawn)
     }
 
     fn layers(&self, levels: Option<&RangeInclusive<usize>>) -> LayerSet {
@@ -401,7 +415,7 @@ mod tests {
             }
         }
         // Where one label counts there is nothing else to draw.
-        let only = [taxonomy.get("goods").unwrap().index() as u32];
+        let only = [taxonomy.get("goods").unwrap()];
         let drawn = draw(taxonomy, &toy.gold, Some(&only), 1);
         assert!(!drawn.is_empty() && drawn.iter().all(|d| d.own == d.parent && d.others.is_none()));
     }

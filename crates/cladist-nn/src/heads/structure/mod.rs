@@ -11,13 +11,13 @@ pub mod coding_tree;
 pub mod gat;
 pub mod gcn;
 pub mod hi_match;
-mod part;
+mod nodes;
 mod propagation;
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-pub use part::Part;
+pub use nodes::Nodes;
 pub use propagation::{Layer, Propagation, Shared, Start, Structure, Variant};
 
 use super::{DROPOUT, setting};

@@ -1,4 +1,4 @@
-use burn::tensor::{Device, TensorData};
+use burn::tensor::{Device, TensorData, activation};
 
 use super::*;
 use crate::parameters::to_vec;
@@ -16,7 +16,8 @@ fn features_are_summed_up_the_tree() {
     };
     let steps = [step(vec![0, 0, 1], 2), step(vec![0, 0], 1)];
     let leaves: Tensor<3> = Tensor::from_floats([[[0.5], [1.0], [0.2]]], &Device::flex());
-    let above = climb(sums(leaves.clone(), &steps[0]), &steps, |_, sums| activation::relu(sums * 2.0 - 1.0));
+    let first = activation::relu(sums(leaves.clone(), &steps[0]) * 2.0 - 1.0);
+    let above = climb(first, &steps, |_, sums| activation::relu(sums * 2.0 - 1.0));
     near(&to_vec(above[0].clone()), &[2.0, 0.0]);
     near(&to_vec(above[1].clone()), &[3.0]);
     let levels: Vec<Tensor<3>> = [leaves].into_iter().chain(above).collect();
@@ -34,6 +35,7 @@ fn network(device: &Device, dropout: f64, form: Form) -> TreeNetwork {
         CodingTreeConfig { width: 2, dropout, output_dropout: 0.0, form, ..CodingTreeConfig::default() };
     let context = HeadContext {
         taxonomy: &taxonomy,
+        only: None,
         label_counts: &Default::default(),
         hidden_size: 3,
         n_layers: 1,
@@ -49,10 +51,26 @@ fn network(device: &Device, dropout: f64, form: Form) -> TreeNetwork {
     config.build(&context).unwrap()
 }
 
+/// All leaves: `[documents, labels, width]`
+fn stored(leaves: Leaves) -> Tensor<3> {
+    match leaves {
+        Leaves::Stored(leaves) => leaves,
+        Leaves::Scaled(scales, q) => {
+            let [factors, biases] = [0, 1].map(|which| scales.clone().narrow(2, which, 1));
+            q.unsqueeze_dim::<3>(1) * factors + biases
+        }
+    }
+}
+
 #[test]
 fn leaves_are_mixed_over_the_axis_of_labels() {
     let device = Device::flex();
     let mut tree = network(&device, 0.5, Form::Full).tree;
+    let factors = [0.3, 0.3].to_vec();
+    let small = Mixing::Small(Scales {
+        factors: vector(factors, &device),
+        biases: vector([0.05, -0.02].to_vec(), &device),
+    });
     let mixing = Linear::of(
         Tensor::from_floats([[0.2, 0.1], [-0.1, 0.4]], &device),
         Tensor::from_floats([0.05, -0.02], &device),
@@ -62,22 +80,30 @@ fn leaves_are_mixed_over_the_axis_of_labels() {
     tree.shape.steps =
         vec![Arc::new(Edges { sources: vec![0, 1], targets: vec![0, 0], n_sources: 2, n_targets: 1 })];
     let q = Tensor::from_floats([[0.4, -0.3], [0.0, 0.0]], &device);
-    let leaves = |seed| to_vec(tree.leaves(q.clone(), Drops { seed, first: 0, rows: 2 }));
+    let leaves = |seed| to_vec(stored(tree.leaves(q.clone(), Drops { seed, first: 0, rows: 1 })));
     near(&leaves(None), &[0.17, -0.04, 0.10, -0.11, 0.05, 0.05, -0.02, -0.02]);
-    // With dropout each copy has its own; on average they are what they are without.
-    let mut mean = [0.0; 8];
-    for seed in 0..4000 {
-        mean.iter_mut().zip(leaves(Some(seed))).for_each(|(mean, x)| *mean += x / 4000.0);
-    }
-    let expected = leaves(None);
-    assert!(mean.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 0.02), "{mean:?} {expected:?}");
+    // With dropout each copy has its own; on average they are what they are without. In the small form they share it.
+    let on_average = |tree: &Tree| {
+        let leaves = |seed| to_vec(stored(tree.leaves(q.clone(), Drops { seed, first: 0, rows: 1 })));
+        let mut mean = [0.0; 8];
+        for seed in 0..4000 {
+            mean.iter_mut().zip(leaves(Some(seed))).for_each(|(mean, x)| *mean += x / 4000.0);
+        }
+        let expected = leaves(None);
+        assert!(mean.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 0.02), "{mean:?} {expected:?}");
+        assert!((0..9).any(|seed| leaves(Some(seed)) != expected));
+    };
+    on_average(&tree);
+    tree.mixing = small;
+    on_average(&tree);
 }
 
 #[test]
 fn documents_some_at_a_time_have_the_values_and_slopes_of_all() {
     let device = Device::flex().autodiff();
     for form in [Form::Full, Form::Small] {
-        let tree = network(&device, 0.0, form).tree;
+        let mut tree = network(&device, 0.4, form).tree;
+        tree.shape.output_dropout = 0.3;
         let x: Vec<f32> = (0..15).map(|n| (n as f32 * 0.7).sin()).collect();
         let run = |at_once: Option<usize>| {
             let x: Tensor<2> = Tensor::from_data(TensorData::new(x.clone(), [5, 3]), &device);
@@ -97,13 +123,13 @@ fn documents_some_at_a_time_have_the_values_and_slopes_of_all() {
         let (parts, slopes_of_parts) = run(Some(2));
         assert!(values.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-5));
         assert!(slopes.iter().zip(&slopes_of_parts).all(|(a, b)| (a - b).abs() < 1e-4));
-        // And the slopes are those of finite differences.
+        // And the slopes are those of finite differences, with the same dropout.
         for n in [0, 4, 14] {
             let loss = |step: f32| {
                 let mut x = x.clone();
                 x[n] += step;
                 let x = Tensor::from_data(TensorData::new(x, [5, 3]), &device);
-                f64::from(tree.logits(x, None, 0).powi_scalar(2).sum().into_scalar::<f32>())
+                f64::from(tree.logits(x, Some(1), 0).powi_scalar(2).sum().into_scalar::<f32>())
             };
             let expected = (loss(1e-3) - loss(-1e-3)) / 2e-3;
             let slope = f64::from(slopes[n]);
@@ -123,16 +149,14 @@ fn sums_of_leaves_that_are_not_stored_are_those_of_leaves() {
             let biases: Vec<f32> = (0..n_labels).map(|n| (n as f32).cos()).collect();
             scales.biases = vector(biases, &device);
         }
-        let drops = Drops { seed: Some(3), first: 2, rows: n_labels };
-        let run = |stored: bool| {
+        let drops = Drops { seed: Some(3), first: 2, rows: 1 };
+        let run = |is_stored: bool| {
             let q: Tensor<2> = Tensor::from_floats([[0.4, -0.3], [0.2, 0.9], [-1.0, 0.1]], &device);
             let q = q.require_grad();
-            let (read, of_groups) = if stored {
-                let leaves = tree.leaves(q.clone(), drops);
-                (pool.of(leaves.clone()), sums(leaves, &tree.shape.steps[0]))
-            } else {
-                tree.of_leaves(q.clone(), drops)
-            };
+            let leaves = tree.leaves(q.clone(), drops);
+            assert!(matches!(leaves, Leaves::Scaled(..)));
+            let leaves = if is_stored { Leaves::Stored(stored(leaves)) } else { leaves };
+            let (read, of_groups) = tree.first(leaves);
             let loss = read.clone().powi_scalar(2).sum() + of_groups.clone().powi_scalar(3).sum();
             let gradients = loss.backward();
             let Mixing::Small(Scales { factors, biases }) = &tree.mixing else { unreachable!() };
