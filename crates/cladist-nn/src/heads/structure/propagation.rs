@@ -177,7 +177,7 @@ impl Structure {
 /// The head.
 #[derive(Module, Debug)]
 pub struct Propagation {
-    structure: Structure,
+    pub(super) structure: Structure,
     #[module(skip)]
     labelwise: Labelwise,
     #[module(skip)]

@@ -11,7 +11,7 @@ use super::gat::HierarchyGatConfig;
 use super::gcn::{GraphConvolution, HierarchyGcnConfig};
 use super::*;
 use crate::encoder::Mode;
-use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, HeadInput, Moment, Task};
+use crate::heads::{AnyHead, AnyHeadConfig, HeadConfig, HeadContext, HeadInput, Moment, Task};
 use crate::parameters::{Tensors, replace, to_vec};
 use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design};
@@ -196,5 +196,33 @@ fn heads_for_some_labels_answer_as_heads_for_all() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn documents_some_at_a_time_have_the_dropout_of_all() {
+    let device = Device::flex();
+    let taxonomy = Toy::new(Task::MultiLabel).taxonomy;
+    let counts = LabelCounts::default();
+    for form in [Form::Full, Form::Small] {
+        let config = HierarchyGcnConfig {
+            form,
+            node_size: 3,
+            dropout: 0.4,
+            node_dropout: 0.3,
+            output_dropout: 0.3,
+            ..HierarchyGcnConfig::default()
+        };
+        let structure = config.build(&context(&taxonomy, &counts, &device)).unwrap().structure;
+        let x: Vec<f32> = (0..20).map(|n| (n as f32 * 0.7).sin()).collect();
+        let x: Tensor<2> = Tensor::from_data(burn::tensor::TensorData::new(x, [5, 4]), &device);
+        let logits = |from: usize, n: usize, seed| {
+            let x = x.clone().narrow(0, from, n);
+            to_vec(structure.logits(structure.features(x, seed, from), seed, from))
+        };
+        let whole = logits(0, 5, Some(1));
+        assert_ne!(whole, logits(0, 5, None));
+        let parts = [logits(0, 2, Some(1)), logits(2, 3, Some(1))].concat();
+        assert!(whole.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-5), "{whole:?} {parts:?}");
     }
 }
