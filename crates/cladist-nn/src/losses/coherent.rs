@@ -79,7 +79,7 @@ mod tests {
         assert!((scalar(value()) - 1.243_233_8).abs() < 1e-6);
         let each = to_vec(softplus(cells(z.clone(), &[vec![0, 2]], &edges())));
         for (got, expected) in each.iter().zip([1.203_972_8, 0.916_290_7, 1.609_437_9]) {
-            assert!((got - expected).abs() < 1e-6, "{each:?}");
+            assert!((f64::from(*got) - expected).abs() < 1e-6, "{each:?}");
         }
         // Ancestors of gold labels are gold.
         assert_eq!(scalar(coherent(z.clone(), &[vec![2]], &edges(), 0.0)), scalar(value()));

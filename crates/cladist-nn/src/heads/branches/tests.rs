@@ -144,7 +144,7 @@ fn what_cannot_be_is_refused() {
     let listed = ShortlistConfig { group_size: 2, ..ShortlistConfig::default() };
     for split in [Split::Masking, Split::Projection] {
         let branches = BranchesConfig { split, ..BranchesConfig::default() };
-        assert!(message(Design { shortlist: listed.clone(), ..flat(branches) }).contains("shortlist"));
+        assert!(message(Design { shortlist: listed, ..flat(branches) }).contains("shortlist"));
     }
     let at = BranchesConfig { at: vec!["no-such-label".to_owned()], ..masking.clone() };
     assert!(message(flat(at)).contains("no-such-label"));

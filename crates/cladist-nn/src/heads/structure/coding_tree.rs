@@ -181,6 +181,7 @@ impl Level {
 }
 
 /// The features of the leaves.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Leaves {
     /// factor·q + bias: `[1, labels, 2]` and `[documents, width]`
     Scaled(Tensor<3>, Tensor<2>),
