@@ -55,7 +55,10 @@ def rcv1(topics, *files):
 
 def nyt(taxonomy, folder, ids=None):
     """Taxonomic classifiers that the taxonomy has, each with what it lies below."""
-    wanted = ids and {Path(line.strip()).name.split(".")[0] for line in open(ids, encoding="utf-8")}
+    wanted = None
+    if ids:
+        with open(ids, encoding="utf-8") as file:
+            wanted = {Path(line.strip(" \t\n\r\"',[]")).name.split(".")[0] for line in file}
     with open(taxonomy, encoding="utf-8") as file:
         known = {label for line in file for label in line.rstrip("\n").split("\t")} - {"Root"}
     for path in sorted(Path(folder).rglob("*.xml")):
@@ -121,7 +124,7 @@ def self_test():
         {"id": "1", "token": ["one", "two"], "label": ["Top/News", "Top/News/World"]}
     ]
     file("nyt/2.xml", (folder / "nyt/1.xml").read_text(encoding="utf-8"))
-    ids = file("ids", "2003/07/01/2.xml\n")
+    ids = file("ids", '"2003/07/01/2.xml",\n')
     assert [row["id"] for row in run("nyt", taxonomy, str(folder / "nyt"), ids)] == ["2"]
     print("fine")
 
