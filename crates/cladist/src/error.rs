@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use cladist_core::ErrorKind;
+
 /// Settings that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -60,6 +62,18 @@ pub enum ConfigError {
     Exists(PathBuf),
 }
 
+/// The exit code of a kind of error, of the sysexits family: 65 bad data, 66 no input, 74 disk, 75 try again, 78 settings.
+fn code_of(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::Data | ErrorKind::Bundle | ErrorKind::Encoder => 65,
+        ErrorKind::NotFound => 66,
+        ErrorKind::Io => 74,
+        ErrorKind::Busy | ErrorKind::Cancelled => 75,
+        ErrorKind::Setting => 78,
+        _ => 70,
+    }
+}
+
 /// The exit code of an error: the first cause that has one decides.
 #[must_use]
 pub fn exit_code(error: &anyhow::Error) -> u8 {
@@ -72,10 +86,10 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     }
     for cause in error.chain() {
         if let Some(core) = cause.downcast_ref::<cladist_core::Error>() {
-            return core.exit_code();
+            return code_of(core.kind());
         }
         if let Some(neural) = cause.downcast_ref::<cladist_nn::Error>() {
-            return neural.exit_code();
+            return code_of(neural.kind());
         }
         if let Some(config) = cause.downcast_ref::<ConfigError>() {
             return match config {

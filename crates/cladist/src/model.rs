@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use cladist_core::bundle::{self, BundleError, MANIFEST, Writer};
+use cladist_core::bundle::{self, BundleError, Writer};
 use cladist_core::calibrate::Calibration;
 use cladist_core::corpus::{CorpusSource, SplitName};
 use cladist_core::decode::Thresholds;
@@ -15,7 +15,6 @@ use cladist_core::taxonomy::io::{from_json, to_json};
 use cladist_core::{Classifier, Error, LabelCounts, Taxonomy};
 use cladist_nn::device;
 use cladist_nn::model::NeuralModel;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Recipe, RunConfig};
@@ -87,17 +86,10 @@ pub fn member(number: usize) -> String {
     format!("member-{}", number + 1)
 }
 
-/// The bundle of a run folder, or the folder itself.
-#[must_use]
-pub fn bundle_of(path: &Path) -> PathBuf {
-    let inner = path.join("bundle");
-    if inner.join(MANIFEST).exists() { inner } else { path.to_owned() }
-}
-
 /// The settings of a run folder or bundle.
 pub fn settings_of(path: &Path) -> anyhow::Result<RunConfig> {
     check_place(path)?;
-    Settings::read(&bundle_of(path).join("config.toml"))?.resolve()
+    Settings::read(&bundle::find(path)?.join("config.toml"))?.resolve()
 }
 
 /// From the taxonomy of a bundle to one with more labels.
@@ -121,11 +113,8 @@ fn load(folder: &Path, device: &str, opening: Opening<'_>) -> anyhow::Result<Mod
     let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
     let mut taxonomy = from_json(&bytes)
         .map_err(|problems| Error::from(BundleError::Content { path, reason: problems.to_string() }))?;
-    let mut counts: LabelCounts = json(&folder.join("label_counts.json"))?;
-    if counts.counts.len() != taxonomy.n_labels() {
-        let reason = format!("{} counts for {} labels", counts.counts.len(), taxonomy.n_labels());
-        bail!(Error::from(BundleError::Content { path: folder.join("label_counts.json"), reason }));
-    }
+    let mut counts = LabelCounts::read(&folder.join("label_counts.json"), &taxonomy)?;
+    let thresholds = Thresholds::read(&folder.join("thresholds.json"), &taxonomy)?;
     if let Some(extend) = opening.extend {
         let knows = matches!(&config.recipe, Recipe::Neural(recipe) if recipe.knows_new_labels());
         if !knows {
@@ -139,9 +128,8 @@ fn load(folder: &Path, device: &str, opening: Opening<'_>) -> anyhow::Result<Mod
         counts = counts.moved(&taxonomy, &wider);
         taxonomy = wider;
     }
-    let calibration: Calibration = json(&folder.join("calibration.json"))?;
-    let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
-    let training: Training = json(&folder.join("training.json"))?;
+    let calibration = Calibration::read(&folder.join("calibration.json"))?;
+    let training: Training = bundle::read_json(&folder.join("training.json"))?;
     let mut network = None;
     let model: Arc<dyn Classifier> = match &config.recipe {
         Recipe::Linear(_) => Arc::new(LinearModel::load(folder, taxonomy)?),
@@ -152,7 +140,7 @@ fn load(folder: &Path, device: &str, opening: Opening<'_>) -> anyhow::Result<Mod
         }
         Recipe::Mixed(mixed) => {
             let path = folder.join(WEIGHTS);
-            let weights: Weights = json(&path)?;
+            let weights: Weights = bundle::read_json(&path)?;
             if !weights.are_sound(mixed.members.len(), taxonomy.n_labels()) {
                 let reason = "weights for other members or labels".to_owned();
                 bail!(Error::from(BundleError::Content { path, reason }));
@@ -167,14 +155,6 @@ fn load(folder: &Path, device: &str, opening: Opening<'_>) -> anyhow::Result<Mod
     };
     let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.normalise()) };
     Ok(Model { config, pipeline, network, thresholds, counts, training })
-}
-
-fn json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
-    let refuse = |error: serde_json::Error| {
-        Error::from(BundleError::Content { path: path.to_owned(), reason: error.to_string() })
-    };
-    Ok(serde_json::from_slice(&bytes).map_err(refuse)?)
 }
 
 /// What a run folder remembers of its corpus.
@@ -235,12 +215,13 @@ pub fn open_extended(
 
 fn open_as(path: &Path, opening: Opening<'_>, session: &Session) -> anyhow::Result<Run> {
     let device = &session.device;
-    let inner = path.join("bundle");
-    if inner.join(MANIFEST).exists() {
+    let inner = bundle::find(path)?;
+    if inner != path {
         let model = load(&inner, device, opening)?;
         let card = path.join("data.json");
         let source = if card.exists() {
-            let card: DataCard = json(&card).with_context(|| format!("cannot use `{}`", path.display()))?;
+            let card: DataCard =
+                bundle::read_json(&card).with_context(|| format!("cannot use `{}`", path.display()))?;
             Some(card.source)
         } else {
             None

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use cladist_core::Taxonomy;
+use cladist_core::{Taxonomy, bundle};
 use serde::Serialize;
 
 use crate::error::ConfigError;
-use crate::model::{self, bundle_of};
+use crate::model;
 use crate::session::Session;
 
 /// Labels that are listed.
@@ -29,7 +29,7 @@ pub(super) fn run(
     json: bool,
     session: &Session,
 ) -> anyhow::Result<()> {
-    let place = out.map_or_else(|| bundle_of(run), Path::to_owned);
+    let place = out.map_or_else(|| bundle::find(run), |out| Ok(out.to_owned()))?;
     if out.is_some() && place.exists() {
         bail!(ConfigError::Missing(format!(
             "`{}` already exists\nhint: choose another place, or leave `--out` away to change the model itself",

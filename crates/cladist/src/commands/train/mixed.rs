@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use cladist_core::bundle::Draft;
+use cladist_core::bundle::{self, Draft};
 use cladist_core::corpus::SplitName;
 use cladist_core::mixed::{Fitted, Mixed, MixedConfig, Weights, fit};
 use cladist_core::pipeline::Pipeline;
@@ -52,7 +52,7 @@ pub(super) fn run(
                 .map_err(cladist_core::Error::io("write", &writer.path(model::WEIGHTS)))?,
         )?;
         for (n, path) in recipe.members.iter().enumerate() {
-            writer.include(&model::member(n), &model::bundle_of(Path::new(path)))?;
+            writer.include(&model::member(n), &bundle::find(Path::new(path))?)?;
         }
         Ok(())
     })?;
