@@ -3,19 +3,30 @@
 //! Used for model bundles and checkpoints. `MANIFEST.json` lists every file with its size and BLAKE3 hash and is
 //! written last; a folder without a valid manifest is not a bundle.
 
+mod draft;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufWriter, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+
+pub use draft::{Draft, DraftFile, write_atomically};
 
 /// The name of the list of files.
 pub const MANIFEST: &str = "MANIFEST.json";
 const FORMAT: &str = "cladist";
 const VERSION: u32 = 1;
+
+/// The folder of a run folder that holds its bundle.
+pub const BUNDLE: &str = "bundle";
+
+/// How a file begins that Git LFS left in place of the real one.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +82,9 @@ pub enum BundleError {
         /// What the folder is.
         kind: String,
     },
+    /// A file that Git LFS has not fetched.
+    #[error("`{}` is a Git LFS pointer, not the file itself\nhint: fetch it with `git lfs pull`", .0.display())]
+    LfsPointer(PathBuf),
     /// The place is taken.
     #[error("`{}` already exists and is not empty", .0.display())]
     Exists(PathBuf),
@@ -88,78 +102,6 @@ struct Manifest {
     version: u32,
     kind: String,
     files: BTreeMap<String, Entry>,
-}
-
-/// A folder being written beside its place. Dropped before [`Draft::commit`], it leaves nothing.
-#[derive(Debug)]
-pub struct Draft {
-    target: PathBuf,
-    folder: PathBuf,
-}
-
-impl Draft {
-    /// Starts a folder that will stand at `target`, replacing what is there only when it is committed.
-    pub fn create(target: &Path) -> Result<Self> {
-        let parent = parent_of(target);
-        fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
-        remove_stale(target);
-        let folder = sibling(target, "draft");
-        fs::create_dir(&folder).map_err(Error::io("create", &folder))?;
-        Ok(Self { target: target.to_owned(), folder })
-    }
-
-    /// Where a file of the folder is to be written.
-    #[must_use]
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-
-    /// Writes a whole file.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.path(name);
-        fs::write(&path, bytes).map_err(Error::io("write", &path))
-    }
-
-    /// Moves the folder into a place that is free or an empty folder; refused if another process was quicker.
-    pub fn publish(self) -> Result<()> {
-        sync_dir(&self.folder);
-        if let Err(source) = fs::rename(&self.folder, &self.target) {
-            if fs::symlink_metadata(&self.target).is_ok() {
-                return Err(BundleError::Exists(self.target.clone()).into());
-            }
-            return Err(Error::io("create", &self.target)(source));
-        }
-        sync_dir(parent_of(&self.target));
-        Ok(())
-    }
-
-    /// Moves the folder into place, replacing what is there.
-    pub fn commit(self) -> Result<()> {
-        sync_dir(&self.folder);
-        let old = sibling(&self.target, "old");
-        let replaced = fs::symlink_metadata(&self.target).is_ok();
-        if replaced {
-            fs::rename(&self.target, &old).map_err(Error::io("replace", &self.target))?;
-        }
-        if let Err(source) = fs::rename(&self.folder, &self.target) {
-            if replaced {
-                // Put the old one back: better than none.
-                let _ = fs::rename(&old, &self.target);
-            }
-            return Err(Error::io("create", &self.target)(source));
-        }
-        sync_dir(parent_of(&self.target));
-        if replaced {
-            let _ = fs::remove_dir_all(&old);
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
 }
 
 /// A bundle being written: a [`Draft`] that ends with a manifest.
@@ -212,7 +154,7 @@ impl Writer {
     /// Checksums and syncs every file, writes the manifest and moves the folder into place.
     pub fn finish(self) -> Result<()> {
         let mut files = BTreeMap::new();
-        let folder = &self.draft.folder;
+        let folder = self.draft.folder();
         for entry in fs::read_dir(folder).map_err(Error::io("read", folder))? {
             let mut path = entry.map_err(Error::io("read", folder))?.path();
             let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -247,15 +189,53 @@ fn within(folder: &str) -> String {
     format!("{folder}/{MANIFEST}")
 }
 
+/// The bundle of a run folder, or the folder itself if it has none. A bundle that cannot be looked at is an error, not
+/// absent.
+pub fn find(folder: &Path) -> Result<PathBuf> {
+    let inner = folder.join(BUNDLE);
+    let manifest = inner.join(MANIFEST);
+    match fs::metadata(&manifest) {
+        Ok(_) => Ok(inner),
+        Err(source) if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(folder.to_owned())
+        }
+        Err(source) => Err(Error::io("read", &manifest)(source)),
+    }
+}
+
+/// Reads a file of a bundle whole; a pointer that Git LFS left in its place is refused.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let bytes = fs::read(path).map_err(Error::io("read", path))?;
+    if is_lfs_pointer(&bytes) {
+        return Err(BundleError::LfsPointer(path.to_owned()).into());
+    }
+    Ok(bytes)
+}
+
+/// Reads a JSON file of a bundle.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    serde_json::from_slice(&read(path)?).map_err(|error| content(path, error.to_string()))
+}
+
+/// Whether these are the first bytes of a file that Git LFS left in place of the real one.
+#[must_use]
+pub fn is_lfs_pointer(bytes: &[u8]) -> bool {
+    bytes.starts_with(LFS_POINTER)
+}
+
+/// The error for a file whose bytes are as written but make no sense.
+pub(crate) fn content(path: &Path, reason: impl Into<String>) -> Error {
+    BundleError::Content { path: path.to_owned(), reason: reason.into() }.into()
+}
+
 /// Checks every file of a bundle against its manifest; afterwards its files can be trusted to be as written.
 pub fn verify(folder: &Path, kind: &str) -> Result<()> {
     let path = folder.join(MANIFEST);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(source) if source.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {
+    let bytes = match read(&path) {
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound && folder.is_dir() => {
             return Err(BundleError::Foreign { path: folder.to_owned(), kind: kind.to_owned() }.into());
         }
-        Err(source) => return Err(Error::io("read", &path)(source)),
+        bytes => bytes?,
     };
     let refuse = |reason: String| BundleError::Manifest { path: path.clone(), kind: kind.to_owned(), reason };
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
@@ -273,12 +253,15 @@ pub fn verify(folder: &Path, kind: &str) -> Result<()> {
         let path = folder.join(name);
         let size = match fs::metadata(&path) {
             Ok(metadata) => metadata.len(),
-            Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
+            Err(source) if source.kind() == ErrorKind::NotFound => {
                 return Err(BundleError::Missing(path).into());
             }
             Err(source) => return Err(Error::io("read", &path)(source)),
         };
         if size != expected.size {
+            if begins_as_lfs_pointer(&path)? {
+                return Err(BundleError::LfsPointer(path).into());
+            }
             return Err(BundleError::Size { path, expected: expected.size, actual: size }.into());
         }
         if fingerprint(&path)?.blake3 != expected.blake3 {
@@ -300,54 +283,11 @@ pub fn verify(folder: &Path, kind: &str) -> Result<()> {
     Ok(())
 }
 
-/// A file being written under a hidden name beside its place. Dropped before [`DraftFile::commit`], it leaves nothing.
-#[derive(Debug)]
-pub struct DraftFile {
-    target: PathBuf,
-    draft: PathBuf,
-    file: BufWriter<File>,
-}
-
-impl DraftFile {
-    /// Starts a file that will stand at `target`.
-    pub fn create(target: &Path) -> Result<Self> {
-        let draft = sibling(target, "draft");
-        let file = File::create(&draft).map_err(Error::io("write", target))?;
-        Ok(Self { target: target.to_owned(), draft, file: BufWriter::new(file) })
-    }
-
-    /// Moves the file into place, whole.
-    pub fn commit(mut self) -> Result<()> {
-        self.file
-            .flush()
-            .and_then(|()| self.file.get_ref().sync_all())
-            .and_then(|()| fs::rename(&self.draft, &self.target))
-            .map_err(Error::io("write", &self.target))
-    }
-}
-
-impl Write for DraftFile {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Drop for DraftFile {
-    fn drop(&mut self) {
-        // Gone already if it was committed.
-        let _ = fs::remove_file(&self.draft);
-    }
-}
-
-/// Writes a file so that it is either the old or the new one, never half of it.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut draft = DraftFile::create(path)?;
-    draft.write_all(bytes).map_err(Error::io("write", path))?;
-    draft.commit()
+fn begins_as_lfs_pointer(path: &Path) -> Result<bool> {
+    let file = File::open(path).map_err(Error::io("read", path))?;
+    let mut start = Vec::new();
+    file.take(LFS_POINTER.len() as u64).read_to_end(&mut start).map_err(Error::io("read", path))?;
+    Ok(is_lfs_pointer(&start))
 }
 
 fn fingerprint(path: &Path) -> Result<Entry> {
@@ -364,42 +304,6 @@ fn fingerprint(path: &Path) -> Result<Entry> {
         hasher.update(&buffer[..n]);
     }
     Ok(Entry { size, blake3: hasher.finalize().to_hex().to_string() })
-}
-
-fn parent_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Removes drafts that were left behind an hour ago or more by processes which are no more, where the system tells.
-/// The hour is for folders that several machines share, where a process may live elsewhere.
-fn remove_stale(target: &Path) {
-    let prefix = format!(".{}.draft-", name_of(target));
-    let Ok(entries) = fs::read_dir(parent_of(target)) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(process) = name.strip_prefix(&prefix).filter(|id| id.parse::<u32>().is_ok()) else {
-            continue;
-        };
-        let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
-        let old = age.is_some_and(|age| age.as_secs() >= 3600);
-        if old && Path::new("/proc/self").exists() && !Path::new("/proc").join(process).exists() {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-fn name_of(path: &Path) -> std::borrow::Cow<'_, str> {
-    path.file_name().map_or_else(|| "bundle".into(), |name| name.to_string_lossy())
-}
-
-/// A hidden name beside `path` that no other process uses.
-fn sibling(path: &Path, what: &str) -> PathBuf {
-    parent_of(path).join(format!(".{}.{what}-{}", name_of(path), std::process::id()))
-}
-
-fn sync_dir(path: &Path) {
-    // Some file systems cannot sync a folder; the rename is then as durable as they make it.
-    let _ = File::open(path).and_then(|folder| folder.sync_all());
 }
 
 #[cfg(test)]

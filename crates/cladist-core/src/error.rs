@@ -1,10 +1,35 @@
 //! One error type for the crate; each module keeps its own variants beside the code that can fail.
 
-use std::io::ErrorKind;
+use std::borrow::Cow;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, as a front end needs to know it: an exit code, a status of HTTP, an exception.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file or a document does not hold what it should.
+    Data,
+    /// A file or folder is not there.
+    NotFound,
+    /// A bundle or run folder is damaged, incomplete or not ours.
+    Bundle,
+    /// A setting has a value that makes no sense, or none that fits the others.
+    Setting,
+    /// An encoder or tokenizer cannot be used.
+    Encoder,
+    /// The operating system refused to read or write.
+    Io,
+    /// Another process is at work: try again.
+    Busy,
+    /// The work was asked to stop.
+    Cancelled,
+    /// A fault of this program.
+    Internal,
+}
 
 /// Everything that can go wrong in this crate.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +43,7 @@ pub enum Error {
         /// On which file or folder.
         path: PathBuf,
         /// The system's answer.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A taxonomy file is unusable.
     #[error(transparent)]
@@ -33,9 +58,9 @@ pub enum Error {
     #[error("`{key}` must be {expected}: {value}")]
     Setting {
         /// The key, with its section.
-        key: &'static str,
+        key: Cow<'static, str>,
         /// What would do.
-        expected: &'static str,
+        expected: Cow<'static, str>,
         /// What was given.
         value: String,
     },
@@ -90,11 +115,13 @@ pub enum Error {
     /// A corpus is incomplete, or breaks a policy.
     #[error(transparent)]
     Corpus(#[from] crate::corpus::CorpusError),
-    /// A model of another crate cannot be used.
-    #[error("the model cannot be used: {reason}")]
-    Model {
-        /// Why.
-        reason: String,
+    /// A classifier of another crate failed; its own error is the source.
+    #[error("{source}")]
+    Classifier {
+        /// What kind of error it is there.
+        kind: ErrorKind,
+        /// The error.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The work was asked to stop.
     #[error("cancelled")]
@@ -103,30 +130,73 @@ pub enum Error {
 
 impl Error {
     /// Wraps an I/O error with what was tried and where: `.map_err(Error::io("read", path))`.
-    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
     }
 
     /// A setting that makes no sense: its key with section, what would do, and what was given.
-    pub fn setting(key: &'static str, expected: &'static str, value: impl ToString) -> Self {
-        Self::Setting { key, expected, value: value.to_string() }
+    pub fn setting(
+        key: impl Into<Cow<'static, str>>,
+        expected: impl Into<Cow<'static, str>>,
+        value: impl ToString,
+    ) -> Self {
+        Self::Setting { key: key.into(), expected: expected.into(), value: value.to_string() }
     }
 
-    /// The process exit code of the sysexits family: 65 bad data, 66 no input, 74 disk, 75 try again, 78 settings.
+    /// The failure of a classifier that another crate implements, for [`crate::Classifier`].
+    pub fn classifier(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Classifier { kind, source: Box::new(source) }
+    }
+
+    /// What kind of error it is.
     #[must_use]
-    pub fn exit_code(&self) -> u8 {
+    pub fn kind(&self) -> ErrorKind {
+        use io::ErrorKind as Io;
         match self {
             Self::Io { action: "read", source, .. } => match source.kind() {
-                ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory => 66,
+                Io::NotFound | Io::IsADirectory | Io::NotADirectory => ErrorKind::NotFound,
                 // A file that is cut off or not what it says it is.
-                ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput => 65,
-                _ => 74,
+                Io::UnexpectedEof | Io::InvalidData | Io::InvalidInput => ErrorKind::Data,
+                _ => ErrorKind::Io,
             },
-            Self::Io { .. } | Self::TaxonomyWrite(crate::taxonomy::WriteError::Io(_)) => 74,
-            Self::Cancelled => 75,
-            Self::Setting { .. } => 78,
-            _ => 65,
+            Self::Io { .. } | Self::TaxonomyWrite(crate::taxonomy::WriteError::Io(_)) => ErrorKind::Io,
+            Self::Classifier { kind, .. } => *kind,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Setting { .. } => ErrorKind::Setting,
+            Self::Bundle(_) => ErrorKind::Bundle,
+            Self::Taxonomy(_)
+            | Self::TaxonomyWrite(_)
+            | Self::Mismatch { .. }
+            | Self::DifferentGold { .. }
+            | Self::UnknownLabel { .. }
+            | Self::NoFeatures { .. }
+            | Self::NothingToLearn { .. }
+            | Self::BadLine(_)
+            | Self::Unwritable(_)
+            | Self::Corpus(_) => ErrorKind::Data,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_a_classifier_of_another_crate_is_kept_with_its_error() {
+        let error = Error::classifier(ErrorKind::Busy, io::Error::other("elsewhere"));
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Busy, "elsewhere"));
+        let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>());
+        assert!(source.is_some());
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_from_one_that_cannot_be_read() {
+        let kind = |action, kind: io::ErrorKind| Error::io(action, Path::new("x"))(kind.into()).kind();
+        assert_eq!(kind("read", io::ErrorKind::NotFound), ErrorKind::NotFound);
+        assert_eq!(kind("read", io::ErrorKind::InvalidData), ErrorKind::Data);
+        assert_eq!(kind("read", io::ErrorKind::PermissionDenied), ErrorKind::Io);
+        assert_eq!(kind("write", io::ErrorKind::NotFound), ErrorKind::Io);
     }
 }

@@ -1,7 +1,11 @@
 //! How often each label occurs in training: the base of propensities, shot classes and label orders.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
+use crate::bundle;
+use crate::error::Result;
 use crate::taxonomy::{LabelSet, Taxonomy};
 
 /// Training counts of one taxonomy's labels.
@@ -22,6 +26,23 @@ impl LabelCounts {
             counts[label.index()] += 1;
         }
         Self { n_documents: gold.len(), counts }
+    }
+
+    /// Reads the counts of a bundle, one for each label of its taxonomy.
+    pub fn read(path: &Path, taxonomy: &Taxonomy) -> Result<Self> {
+        let read: Self = bundle::read_json(path)?;
+        let (n_counts, n_labels) = (read.counts.len(), taxonomy.n_labels());
+        if n_counts != n_labels {
+            return Err(bundle::content(path, format!("{n_counts} counts for {n_labels} labels")));
+        }
+        let n_documents = read.n_documents;
+        match taxonomy.labels().zip(&read.counts).find(|&(_, &count)| count as usize > n_documents) {
+            Some((label, count)) => {
+                let id = taxonomy.id(label);
+                Err(bundle::content(path, format!("label `{id}` is in {count} of {n_documents} documents")))
+            }
+            None => Ok(read),
+        }
     }
 
     /// How likely each of `n_labels` labels is before anything is read, as a logarithm of odds:
@@ -53,5 +74,44 @@ impl LabelCounts {
             known.and_then(|known| self.counts.get(known.index())).copied().unwrap_or(0)
         };
         Self { n_documents: self.n_documents, counts: other.labels().map(count).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Thresholds;
+    use crate::taxonomy::{Builder, Origin};
+
+    #[test]
+    fn counts_and_thresholds_that_do_not_fit_the_labels_are_refused_with_the_name_of_the_file() {
+        let mut builder = Builder::new();
+        builder.edge(Some("a"), "b", &Origin::default());
+        let taxonomy = builder.build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file.json");
+        let counts = |json: &str| {
+            std::fs::write(&path, json).unwrap();
+            LabelCounts::read(&path, &taxonomy).map_err(|error| error.to_string())
+        };
+        counts(r#"{"n_documents": 2, "counts": [2, 0]}"#).unwrap();
+        for (json, reason) in [
+            (r#"{"n_documents": 2, "counts": [2]}"#, "1 counts for 2 labels"),
+            (r#"{"n_documents": 2, "counts": [1, 3]}"#, "label `b` is in 3 of 2 documents"),
+            (r#"{"n_documents": -2, "counts": [1, 1]}"#, "invalid value"),
+        ] {
+            let message = counts(json).unwrap_err();
+            assert!(message.contains("file.json") && message.contains(reason), "{message}");
+        }
+        let thresholds = |json: &str| {
+            std::fs::write(&path, json).unwrap();
+            Thresholds::read(&path, &taxonomy)
+        };
+        thresholds(r#"{"default": 0.5, "labels": {"a": 0.1}}"#).unwrap();
+        for json in ["1.5", "-0.1", "[]", "null", "1e39", r#"{"default": 0.5, "labels": {"z": 0.1}}"#] {
+            let error = thresholds(json).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Bundle, "{json}: {error}");
+            assert!(error.to_string().contains("file.json"), "{error}");
+        }
     }
 }

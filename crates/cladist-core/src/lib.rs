@@ -30,7 +30,7 @@ pub mod text;
 
 pub use classifier::{Classifier, Request};
 pub use document::Document;
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use job::{Cancel, Job, Progress};
 pub use label_counts::LabelCounts;
 pub use scores::Scores;

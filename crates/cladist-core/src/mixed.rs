@@ -58,14 +58,17 @@ impl Weights {
         &self.weights[usize::from(self.labels[label.index()])]
     }
 
-    /// Whether they fit so many members and labels.
+    /// Whether they fit so many members and labels, those of a class adding up to 1.
     #[must_use]
     pub fn are_sound(&self, n_members: usize, n_labels: usize) -> bool {
         self.labels.len() == n_labels
             && self.classes.len() == self.weights.len()
             && self.labels.iter().all(|&class| usize::from(class) < self.weights.len())
             && self.weights.iter().all(|weights| {
-                weights.len() == n_members && weights.iter().all(|weight| (0.0..=1.0).contains(weight))
+                let sum: f64 = weights.iter().sum();
+                weights.len() == n_members
+                    && weights.iter().all(|weight| (0.0..=1.0).contains(weight))
+                    && (weights.is_empty() || (sum - 1.0).abs() < 1e-6)
             })
     }
 }

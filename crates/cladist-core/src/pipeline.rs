@@ -40,19 +40,23 @@ impl Pipeline {
 
     /// Scores before calibration.
     pub fn raw_scores(&self, documents: &[Document], request: &Request) -> Result<Scores> {
-        self.model.score(&self.normalised(documents), request)
+        self.model.score(&normalised(self.normalise, documents), request)
     }
+}
 
-    fn normalised<'a>(&self, documents: &'a [Document]) -> Cow<'a, [Document]> {
-        if self.normalise.is_identity() {
-            return Cow::Borrowed(documents);
-        }
-        let normalised = documents.iter().map(|document| Document {
-            text: self.normalise.apply(&document.text).into_owned(),
-            ..document.clone()
-        });
-        Cow::Owned(normalised.collect())
+/// Documents with normalised texts; the documents themselves if that changes none.
+#[must_use]
+pub fn normalised(normalise: Normalise, documents: &[Document]) -> Cow<'_, [Document]> {
+    if normalise.is_identity() {
+        return Cow::Borrowed(documents);
     }
+    let of = |Document { id, text, labels, features }: &Document| Document {
+        id: id.clone(),
+        text: normalise.apply(text).into_owned(),
+        labels: labels.clone(),
+        features: features.clone(),
+    };
+    Cow::Owned(documents.iter().map(of).collect())
 }
 
 impl Classifier for Pipeline {
@@ -71,10 +75,24 @@ impl Classifier for Pipeline {
         n_best: usize,
         request: &Request,
     ) -> Result<Option<Vec<Vec<LabelSequence>>>> {
-        self.model.sequences(&self.normalised(documents), n_best, request)
+        self.model.sequences(&normalised(self.normalise, documents), n_best, request)
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
         self.model.label_vectors()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_copied_only_if_their_texts_change() {
+        let documents = [Document { labels: vec!["a".into()], ..Document::from_text("1", "Some Text") }];
+        assert!(matches!(normalised(Normalise::default(), &documents), Cow::Borrowed(_)));
+        let lower = Normalise { lowercase: true, ..Normalise::default() };
+        let expected = Document { text: "some text".into(), ..documents[0].clone() };
+        assert_eq!(*normalised(lower, &documents), [expected]);
     }
 }

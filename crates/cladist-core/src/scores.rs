@@ -99,6 +99,38 @@ impl Scores {
         (0..self.len()).map(|document| self.row(document))
     }
 
+    /// Leaves the entries of which `keep(label, score)` is true.
+    #[must_use]
+    pub fn retain(mut self, keep: impl Fn(LabelId, f32) -> bool) -> Self {
+        let (mut kept, mut start) = (0, 0);
+        for end in &mut self.ends {
+            for at in start..*end {
+                let entry = self.entries[at];
+                if keep(entry.0, entry.1) {
+                    self.entries[kept] = entry;
+                    kept += 1;
+                }
+            }
+            start = std::mem::replace(end, kept);
+        }
+        self.entries.truncate(kept);
+        self
+    }
+
+    /// Leaves the `most` best entries of each document.
+    #[must_use]
+    pub fn keep_best(mut self, most: usize) -> Self {
+        let (mut kept, mut start) = (0, 0);
+        for end in &mut self.ends {
+            let n = (*end - start).min(most);
+            self.entries.copy_within(start..start + n, kept);
+            kept += n;
+            start = std::mem::replace(end, kept);
+        }
+        self.entries.truncate(kept);
+        self
+    }
+
     /// Replaces each score by `f(label, score)` and restores the order of the rows.
     #[must_use]
     pub fn map(mut self, f: impl Fn(LabelId, f32) -> f32) -> Self {
@@ -128,5 +160,30 @@ pub fn keep_top(row: &mut Vec<(LabelId, f32)>, k: usize) {
             row.select_nth_unstable_by(k - 1, by_rank);
         }
         row.truncate(k);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::taxonomy::Taxonomy;
+
+    #[test]
+    fn what_is_kept_of_each_row_stays_with_its_document() {
+        let taxonomy = Taxonomy::flat(["a", "b", "c"]);
+        let label = |id: &str| taxonomy.get(id).unwrap();
+        let scores = Scores::from_rows([
+            vec![(label("a"), 0.1), (label("b"), 0.3), (label("c"), 0.2)],
+            vec![],
+            vec![(label("b"), 0.9)],
+        ])
+        .with_counts(vec![1, 0, 2]);
+        let rows =
+            |scores: &Scores| -> Vec<Vec<(LabelId, f32)>> { scores.rows().map(<[_]>::to_vec).collect() };
+        let best = scores.clone().keep_best(2);
+        let expected = [vec![(label("b"), 0.3), (label("c"), 0.2)], vec![], vec![(label("b"), 0.9)]];
+        assert_eq!((rows(&best), best.counts()), (expected.to_vec(), scores.counts()));
+        let without = scores.retain(|other, score| other != label("b") && score < 0.2);
+        assert_eq!(rows(&without), [vec![(label("a"), 0.1)], vec![], vec![]]);
     }
 }

@@ -1,12 +1,11 @@
 //! Flat arrays in one safetensors file: how fitted models are stored. Reading trusts nothing.
 
 use std::borrow::Cow;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use safetensors::{Dtype, SafeTensors, View};
 
-use crate::bundle::BundleError;
+use crate::bundle;
 use crate::error::{Error, Result};
 
 /// An array to be written, little-endian whatever the machine.
@@ -78,13 +77,12 @@ pub(crate) struct Arrays {
 
 impl Arrays {
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let bytes = fs::read(path).map_err(Error::io("read", path))?;
-        Ok(Self { path: path.to_owned(), bytes })
+        Ok(Self { path: path.to_owned(), bytes: bundle::read(path)? })
     }
 
     /// The error for content that is well-formed but makes no sense.
     pub(crate) fn refuse(&self, reason: impl Into<String>) -> Error {
-        BundleError::Content { path: self.path.clone(), reason: reason.into() }.into()
+        bundle::content(&self.path, reason)
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -107,7 +105,12 @@ impl Arrays {
             )));
         }
         let (values, _) = tensor.data().as_chunks::<N>();
-        Ok(values.iter().map(|&bytes| decode(bytes)).collect())
+        let mut decoded = Vec::new();
+        decoded.try_reserve_exact(values.len()).map_err(|_| {
+            self.refuse(format!("there is no memory for the {} numbers of `{name}`", values.len()))
+        })?;
+        decoded.extend(values.iter().map(|&bytes| decode(bytes)));
+        Ok(decoded)
     }
 
     pub(crate) fn u32(&self, name: &str) -> Result<Vec<u32>> {
@@ -130,6 +133,8 @@ impl Arrays {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -17,7 +17,7 @@ fn data(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    println!("skipped: {name} not found");
+    println!("skipped: {} is absent", path.display());
     None
 }
 

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use cladist_core::ErrorKind;
+
 /// A failure of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A failure of the core crate: files, settings, bundles.
     #[error(transparent)]
-    Core(#[from] cladist_core::Error),
+    Core(cladist_core::Error),
     /// A folder does not hold an encoder that can be used.
     #[error("encoder `{}`: {problem}", path.display())]
     Encoder {
@@ -67,13 +69,19 @@ pub enum Error {
         /// What to do.
         hint: &'static str,
     },
+    /// Parameters that were kept do not fit the network they are put back into.
+    #[error("the parameters that were kept do not fit the network: {problem}")]
+    Parameters {
+        /// Which does not, and why.
+        problem: String,
+    },
     /// A study of no documents.
     #[error("there is no document to look at")]
     NothingToStudy,
     /// A checkpoint is of a run with other settings or documents.
     #[error(
         "the checkpoint `{}` is of a run with other settings or documents\n\
-         hint: resume with what the run began with, or start anew with `--overwrite`",
+         hint: resume with what the run began with, or start anew in another folder",
         path.display()
     )]
     OtherRun {
@@ -83,26 +91,60 @@ pub enum Error {
 }
 
 impl Error {
-    /// As an error of the core crate, for its traits.
+    /// As an error of the core crate, for its traits; [`From`] gives the same error back.
     #[must_use]
     pub fn into_core(self) -> cladist_core::Error {
         match self {
             Self::Core(error) => error,
-            other => cladist_core::Error::Model { reason: other.to_string() },
+            other => cladist_core::Error::classifier(other.kind(), other),
         }
     }
 
-    /// The process exit code, as [`cladist_core::Error::exit_code`] has it.
+    /// What kind of error it is.
     #[must_use]
-    pub fn exit_code(&self) -> u8 {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Core(error) => error.exit_code(),
-            Self::Busy { .. } => 75,
-            Self::OtherRun { .. } | Self::Head { .. } => 78,
-            _ => 65,
+            Self::Core(error) => error.kind(),
+            Self::Encoder { .. } | Self::Tokenizer { .. } => ErrorKind::Encoder,
+            Self::Busy { .. } => ErrorKind::Busy,
+            Self::OtherRun { .. } | Self::Head { .. } => ErrorKind::Setting,
+            Self::Parameters { .. } => ErrorKind::Internal,
+            Self::Diverged { .. } | Self::NotOneLabel { .. } | Self::NothingToStudy => ErrorKind::Data,
+        }
+    }
+}
+
+impl From<cladist_core::Error> for Error {
+    fn from(error: cladist_core::Error) -> Self {
+        match error {
+            cladist_core::Error::Classifier { kind, source } => match source.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(source) => Self::Core(cladist_core::Error::Classifier { kind, source }),
+            },
+            other => Self::Core(other),
         }
     }
 }
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_comes_back_from_the_core_crate_as_it_went() {
+        let error = Error::Head { problem: "too wide".to_owned(), hint: "take less" };
+        let core = error.into_core();
+        assert_eq!(
+            (core.kind(), core.to_string().as_str()),
+            (ErrorKind::Setting, "too wide\nhint: take less")
+        );
+        assert!(matches!(Error::from(core), Error::Head { .. }));
+        let busy = Error::Busy { folder: PathBuf::from("run"), process: None };
+        assert_eq!(Error::from(busy.into_core()).kind(), ErrorKind::Busy);
+        let cancelled = Error::from(cladist_core::Error::Cancelled).into_core();
+        assert!(matches!(cancelled, cladist_core::Error::Cancelled));
+    }
+}

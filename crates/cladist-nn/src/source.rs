@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::tokens::Tokenizer;
 use crate::vectors::WordVectors;
 
-/// What `--encoder` names.
+/// What the setting `encoder` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EncoderSource {
     /// A folder with `config.json`, `tokenizer.json` and `model.safetensors`.
@@ -35,7 +35,9 @@ impl EncoderSource {
     pub fn parse(text: &str) -> Result<Self> {
         let refuse = |problem: String| Error::Encoder { path: PathBuf::from(text), problem };
         if let Some(size) = text.strip_prefix("scratch:") {
-            return size.parse().map(Self::Scratch).map_err(refuse);
+            let sizes = "`scratch:tiny`, `scratch:mini` or `scratch:small`";
+            let unknown = |_| cladist_core::Error::setting("encoder", sizes, text).into();
+            return size.parse().map(Self::Scratch).map_err(unknown);
         }
         if let Some(vectors) = text.strip_prefix("words:") {
             return vectors.parse().map(Self::Words).map_err(refuse);
@@ -98,7 +100,7 @@ fn fetch(name: &str, _revision: Option<&str>) -> Result<PathBuf> {
     Err(Error::Encoder {
         path: PathBuf::from(name),
         problem: "there is no such folder, and this program was built without the `hub` feature\n\
-                  hint: download the model and give its folder, or build with `--features hub`"
+                  hint: download the model and give its folder, or build with the feature `hub`"
             .to_owned(),
     })
 }
@@ -144,6 +146,13 @@ mod tests {
             let message = EncoderSource::parse(text).unwrap_err().to_string();
             assert!(message.contains(text), "{message}");
         }
+    }
+
+    #[test]
+    fn an_unknown_size_is_a_setting_and_a_missing_folder_an_encoder() {
+        let kind = |text: &str| EncoderSource::parse(text).unwrap_err().kind();
+        assert_eq!(kind("scratch:giant"), cladist_core::ErrorKind::Setting);
+        assert_eq!(kind("/no/such/folder"), cladist_core::ErrorKind::Encoder);
     }
 
     fn problem(source: &EncoderSource) -> String {

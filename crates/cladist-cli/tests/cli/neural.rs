@@ -218,11 +218,11 @@ fn what_cannot_be_trained_is_refused_with_a_hint() {
     place.run("train --corpus corpus --head flat --encoder bert-base-uncased --out run").fails(65, &["hub"]);
     place
         .run("train --corpus corpus --head flat --encoder scratch:huge --out run")
-        .fails(65, &["scratch:small"]);
+        .fails(78, &["scratch:small"]);
     place.run("train --corpus corpus --head flat --encoder corpus --out run").fails(65, &["tokenizer.json"]);
     place
         .run("train --corpus corpus --head flat --encoder scratch:tiny --max-tokens 9999 --out run")
-        .fails(65, &["512"]);
+        .fails(78, &["512"]);
     place
         .run("train --corpus corpus --head flat --encoder scratch:tiny --set train.monitor=beauty --out run")
         .fails(78, &["train.monitor"]);

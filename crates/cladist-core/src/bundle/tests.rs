@@ -1,3 +1,5 @@
+#![expect(clippy::print_stdout, reason = "a test says what it skips")]
+
 use super::*;
 
 fn bundle(folder: &Path) -> PathBuf {
@@ -80,35 +82,52 @@ fn a_file_that_the_manifest_does_not_list_is_refused() {
 }
 
 #[test]
-fn publishing_does_not_replace_and_leftovers_of_the_dead_go() {
+fn the_bundle_of_a_run_folder_is_found_and_one_that_cannot_be_seen_is_no_missing_one() {
     let folder = tempfile::tempdir().unwrap();
-    let target = folder.path().join("run");
-    let stale = folder.path().join(format!(".run.draft-{}", u32::MAX));
-    fs::create_dir(&stale).unwrap();
-    drop(Draft::create(&target).unwrap());
-    assert!(stale.exists(), "too young to go");
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
-    File::open(&stale).unwrap().set_modified(long_ago).unwrap();
-    let draft = Draft::create(&target).unwrap();
-    assert!(!Path::new("/proc/self").exists() || !stale.exists());
-    draft.write("a", b"a").unwrap();
-    fs::create_dir(&target).unwrap();
-    fs::write(target.join("b"), b"b").unwrap();
-    assert!(matches!(draft.publish(), Err(Error::Bundle(BundleError::Exists(_)))));
-    assert_eq!(fs::read(target.join("b")).unwrap(), b"b");
-    fs::remove_dir_all(&target).unwrap();
-    let draft = Draft::create(&target).unwrap();
-    draft.write("a", b"a").unwrap();
-    draft.publish().unwrap();
-    assert_eq!(fs::read(target.join("a")).unwrap(), b"a");
+    assert_eq!(find(folder.path()).unwrap(), folder.path());
+    let inner = bundle(folder.path());
+    assert_eq!(find(folder.path()).unwrap(), inner);
+    assert_eq!(find(&inner).unwrap(), inner);
+    // A name that the system refuses to look up stands for a folder without permission, which root may read.
+    let error = find(&folder.path().join("x".repeat(5000))).unwrap_err();
+    assert!(matches!(error, Error::Io { action: "read", .. }), "{error}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o000)).unwrap();
+        if fs::read(inner.join(MANIFEST)).is_ok() {
+            println!("skipped: permissions, which this user does not need");
+        } else {
+            let error = find(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(MANIFEST) && error.starts_with("cannot read"), "{error}");
+        }
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o755)).unwrap();
+    }
 }
 
 #[test]
-fn a_file_is_replaced_as_a_whole() {
+fn a_folder_below_a_file_says_what_the_system_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = verify(&file.join("bundle"), "model").unwrap_err();
+    assert!(matches!(error, Error::Io { action: "read", .. }), "{error}");
+}
+
+#[test]
+fn a_pointer_of_git_lfs_is_named_as_such() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1000\n";
+    for name in ["b.bin", MANIFEST] {
+        let folder = tempfile::tempdir().unwrap();
+        let target = bundle(folder.path());
+        fs::write(target.join(name), pointer).unwrap();
+        let error = verify(&target, "model").unwrap_err();
+        assert!(matches!(error, Error::Bundle(BundleError::LfsPointer(_))), "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.json");
-    write_atomically(&path, b"one").unwrap();
-    write_atomically(&path, b"two").unwrap();
-    assert_eq!(fs::read(&path).unwrap(), b"two");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    fs::write(&path, pointer).unwrap();
+    let error = read_json::<u32>(&path).unwrap_err();
+    assert!(matches!(error, Error::Bundle(BundleError::LfsPointer(_))), "{error}");
 }

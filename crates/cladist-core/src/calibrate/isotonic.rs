@@ -15,10 +15,35 @@ const RAW_WEIGHT: f64 = 1e-3;
 /// reduced to its centre (mean score, share of gold), and the map is the line from (0, 0) through the centres, level
 /// after the last, with a thousandth of the score itself mixed in: strictly increasing, so that rankings survive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Stored")]
 pub struct Isotonic {
     /// Centres of steps: score and probability, both increasing.
     points: Vec<(f64, f64)>,
+}
+
+/// An [`Isotonic`] as a file has it, before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    points: Vec<(f64, f64)>,
+}
+
+impl TryFrom<Stored> for Isotonic {
+    type Error = &'static str;
+
+    fn try_from(Stored { points }: Stored) -> Result<Self, Self::Error> {
+        let share = 0.0..=1.0;
+        if points.is_empty() {
+            return Err("an isotonic map without points");
+        }
+        if points.iter().any(|(score, probability)| !share.contains(score) || !share.contains(probability)) {
+            return Err("an isotonic map with a point that is not between 0 and 1");
+        }
+        if points.windows(2).any(|pair| pair[0].0 > pair[1].0 || pair[0].1 > pair[1].1) {
+            return Err("an isotonic map that falls");
+        }
+        Ok(Self { points })
+    }
 }
 
 /// A step of the staircase.
@@ -47,7 +72,10 @@ impl Isotonic {
             blocks.push(block);
         }
         Self {
-            points: blocks.iter().map(|block| (block.score_sum / block.n, block.gold / block.n)).collect(),
+            points: blocks
+                .iter()
+                .map(|block| ((block.score_sum / block.n).clamp(0.0, 1.0), block.gold / block.n))
+                .collect(),
         }
     }
 

@@ -8,9 +8,12 @@ mod isotonic;
 mod platt;
 mod thresholds;
 
+use std::path::Path;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::bundle;
 use crate::error::{Error, Result};
 use crate::scores::Scores;
 use crate::taxonomy::{LabelId, LabelSet, Taxonomy};
@@ -159,6 +162,11 @@ pub struct Calibration {
 }
 
 impl Calibration {
+    /// Reads the calibration of a bundle. A map that falls, leaves [0, 1] or has no points is refused.
+    pub fn read(path: &Path) -> Result<Self> {
+        bundle::read_json(path)
+    }
+
     /// Whether scores stay as they are.
     #[must_use]
     pub fn is_identity(&self) -> bool {

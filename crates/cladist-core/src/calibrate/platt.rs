@@ -14,10 +14,28 @@ const MAX_STEPS: usize = 100;
 /// Fitted by Newton's method with line search on the cross entropy, against the smoothed targets of Lin, Lin and
 /// Weng (2007): `(n₊ + 1) / (n₊ + 2)` for gold and `1 / (n₋ + 2)` for the others, which keeps the fit finite.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Stored")]
 pub struct Platt {
     slope: f64,
     intercept: f64,
+}
+
+/// A [`Platt`] as a file has it, before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    slope: f64,
+    intercept: f64,
+}
+
+impl TryFrom<Stored> for Platt {
+    type Error = &'static str;
+
+    fn try_from(Stored { slope, intercept }: Stored) -> Result<Self, Self::Error> {
+        Self { slope, intercept }
+            .if_rising()
+            .ok_or("a logistic map that does not rise, or not by finite numbers")
+    }
 }
 
 fn logit(score: f32) -> f64 {
@@ -100,7 +118,11 @@ impl Platt {
             let Some((next, value)) = improved else { break };
             (curve, current) = (next, value);
         }
-        (curve.slope > 0.0 && curve.slope.is_finite() && curve.intercept.is_finite()).then_some(curve)
+        curve.if_rising()
+    }
+
+    fn if_rising(self) -> Option<Self> {
+        (self.slope > 0.0 && self.slope.is_finite() && self.intercept.is_finite()).then_some(self)
     }
 
     /// The probability for a score.

@@ -325,3 +325,36 @@ fn impossible_settings_are_refused() {
         serde_json::from_str(r#"{"objective": "macro-f1", "granularity": "label"}"#).unwrap();
     assert_eq!((read.objective, read.granularity), (Objective::MacroF1, Granularity::Label));
 }
+
+#[test]
+fn maps_that_no_fit_makes_are_refused_with_the_name_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calibration.json");
+    let read = |global: &str| {
+        std::fs::write(&path, format!(r#"{{"global": {global}}}"#)).unwrap();
+        Calibration::read(&path)
+    };
+    let isotonic = |points: &str| read(&format!(r#"{{"kind": "isotonic", "points": {points}}}"#));
+    isotonic("[[0.1, 0.0], [0.2, 0.5], [1.0, 1.0]]").unwrap();
+    for points in [
+        "[]",
+        "[[0.5, 0.5], [0.2, 0.7]]",
+        "[[0.2, 0.7], [0.5, 0.5]]",
+        "[[0.2, 2.3]]",
+        "[[-0.1, 0.5]]",
+        "[[0.2, null]]",
+        "[[0.2, 1e999]]",
+    ] {
+        let error = isotonic(points).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Bundle, "{points}");
+        assert!(error.to_string().contains("calibration.json"), "{error}");
+    }
+    let platt = |slope: &str, intercept: &str| {
+        read(&format!(r#"{{"kind": "platt", "slope": {slope}, "intercept": {intercept}}}"#))
+    };
+    platt("1.5", "-2").unwrap();
+    for (slope, intercept) in [("null", "0"), ("0", "0"), ("-1", "0"), ("1", "null")] {
+        assert!(platt(slope, intercept).is_err(), "{slope} {intercept}");
+    }
+    assert!(read(r#"{"kind": "identity"}"#).unwrap().is_identity());
+}

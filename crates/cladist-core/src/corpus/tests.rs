@@ -59,7 +59,7 @@ fn unknown_labels_stop_are_dropped_or_added() {
     let train = line("1", "a", &["bus", "ferry"]) + &line("2", "b", &["ferry"]) + &line("3", "c", &["boat"]);
     let folder = Folder::new(&[TREE, ("train.jsonl", &train)]);
     let error = folder.load(&DataConfig::default()).unwrap_err();
-    assert_eq!(error.exit_code(), 65);
+    assert_eq!(error.kind(), crate::ErrorKind::Data);
     let message = error.to_string();
     assert!(
         message.starts_with(

@@ -5,6 +5,7 @@
 
 use rayon::prelude::*;
 
+use super::filter::LabelFilter;
 use crate::scores::Scores;
 use crate::taxonomy::{LabelId, Taxonomy};
 
@@ -110,10 +111,15 @@ impl<'a> Workspace<'a> {
         self.stamp[label.index()] == self.round
     }
 
-    /// Drops labels to which no path of `chosen` labels leads from the root; the order stays.
-    pub(super) fn prune(&mut self, chosen: &mut Vec<(LabelId, f32)>) {
+    /// Drops labels to which no path of `chosen` labels leads from the root, through labels that may not be answered if
+    /// need be; the order stays.
+    pub(super) fn prune(&mut self, chosen: &mut Vec<(LabelId, f32)>, filter: &LabelFilter) {
         self.begin();
         let mut ascending: Vec<LabelId> = chosen.iter().map(|&(label, _)| label).collect();
+        if !filter.allows_all() {
+            ascending.extend(self.dropped_above(&ascending, filter));
+            self.begin();
+        }
         ascending.sort_unstable();
         for label in ascending {
             let reached = self.taxonomy.is_root_child(label)
@@ -123,5 +129,19 @@ impl<'a> Workspace<'a> {
             }
         }
         chosen.retain(|&(label, _)| self.is_marked(label));
+    }
+
+    /// The labels that may not be answered and from which a path of such labels leads down to one of these.
+    fn dropped_above(&mut self, labels: &[LabelId], filter: &LabelFilter) -> Vec<LabelId> {
+        let taxonomy = self.taxonomy;
+        let dropped =
+            |label: LabelId| taxonomy.parents(label).iter().copied().filter(|parent| !filter.allows(*parent));
+        labels.iter().copied().flat_map(dropped).for_each(|parent| self.touch(parent, 0.0));
+        let mut done = 0;
+        while done < self.found.len() {
+            dropped(self.found[done]).for_each(|parent| self.touch(parent, 0.0));
+            done += 1;
+        }
+        self.found.clone()
     }
 }

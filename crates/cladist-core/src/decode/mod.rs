@@ -1,20 +1,28 @@
 //! From scores to label sets.
 //!
-//! Decoding takes these steps, each of them optional but the second:
-//! 1. *coherence*: a label's score becomes the largest score of the label and its descendants;
-//! 2. *threshold*: labels with `score > threshold` (strictly) and `score > floor` are chosen; or, by *predicted count*,
+//! Decoding takes these steps, each of them optional but the third:
+//! 1. *filter*: the scores of labels that are excluded, or not included, are dropped;
+//! 2. *coherence*: a label's score becomes the largest score of the label and its descendants;
+//! 3. *threshold*: labels with `score > threshold` (strictly) and `score > floor` are chosen; or, by *predicted count*,
 //!    as many of the best labels as the classifier says that the document has;
-//! 3. *coarser when unsure*: a chosen label goes if a descendant of it is chosen, on whatever path of a DAG, so that
+//! 4. *coarser when unsure*: a chosen label goes if a descendant of it is chosen, on whatever path of a DAG, so that
 //!    the deepest passing labels stay; for a label that does not pass, its deepest passing ancestors answer;
-//! 4. *at least*: if fewer than `at_least` are chosen, the best others above the floor join;
-//! 5. *top-k*: of the chosen labels the `top_k` best stay;
-//! 6. *closure*: the set becomes path-consistent, by adding ancestors or by dropping orphans.
+//! 5. *at least*: if fewer than `at_least` are chosen, the best others above the floor join;
+//! 6. *top-k*: of the chosen labels the `top_k` best stay;
+//! 7. *closure*: the set becomes path-consistent, by adding ancestors or by dropping orphans.
+//!
+//! A label that the filter drops never comes back: neither coherence nor closure adds it. Paths lead through it all the
+//! same, so that what is below it can be chosen.
 //!
 //! A label without a score is chosen by closure only. Every step is linear in the scored labels and their
 //! ancestors (but for sorting them), and none recurses.
 
 mod coherence;
+mod filter;
 mod thresholds;
+
+use std::ops::Deref;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -25,6 +33,7 @@ use crate::taxonomy::{LabelId, LabelSet, Taxonomy};
 
 use coherence::Workspace;
 pub use coherence::make_coherent;
+pub use filter::LabelFilter;
 pub use thresholds::{PerLabel, Thresholds};
 
 /// How chosen labels become a path-consistent set.
@@ -38,7 +47,7 @@ pub enum ClosureRule {
     #[serde(alias = "path-consistent")]
     CloseUpward,
     /// A label stays only if a path of chosen labels leads to it from the root: it is at level 1, or one of its
-    /// parents stays.
+    /// parents stays. Labels that may not be answered do not interrupt a path.
     Prune,
 }
 
@@ -75,6 +84,10 @@ pub struct DecodeConfig {
     /// Answer with the deepest labels that pass: a label that does not pass is replaced by its deepest passing
     /// ancestors. Scores are made coherent first.
     pub coarser_when_unsure: bool,
+    /// Answer with these labels alone: ids, or `id/**` for a label and all below it. Empty for all labels.
+    pub include: Vec<String>,
+    /// Never answer with these labels, in the same form.
+    pub exclude: Vec<String>,
 }
 
 impl Default for DecodeConfig {
@@ -88,12 +101,14 @@ impl Default for DecodeConfig {
             closure: ClosureRule::None,
             coherence: false,
             coarser_when_unsure: false,
+            include: Vec::new(),
+            exclude: Vec::new(),
         }
     }
 }
 
 impl DecodeConfig {
-    /// Checks every value on its own; labels of thresholds are checked by [`DecodeConfig::build`].
+    /// Checks every value on its own; labels are checked by [`DecodeConfig::build`].
     pub fn validate(&self) -> Result<()> {
         self.threshold.validate()?;
         if self.top_k == Some(0) {
@@ -110,12 +125,33 @@ impl DecodeConfig {
 
     /// Checks the settings against a taxonomy.
     pub fn build<'a>(&self, taxonomy: &'a Taxonomy) -> Result<Decoder<'a>> {
+        self.decoder(Labels::Borrowed(taxonomy))
+    }
+
+    /// The same for a decoder that keeps its taxonomy, as a server needs it.
+    pub fn build_shared(&self, taxonomy: Arc<Taxonomy>) -> Result<Decoder<'static>> {
+        self.decoder(Labels::Shared(taxonomy))
+    }
+
+    fn decoder<'a>(&self, taxonomy: Labels<'a>) -> Result<Decoder<'a>> {
         self.validate()?;
-        let Self { rule, threshold, top_k, at_least, floor, closure, coherence, coarser_when_unsure } = self;
+        let Self {
+            rule,
+            threshold,
+            top_k,
+            at_least,
+            floor,
+            closure,
+            coherence,
+            coarser_when_unsure,
+            include,
+            exclude,
+        } = self;
         Ok(Decoder {
-            taxonomy,
             rule: *rule,
-            thresholds: threshold.resolve(taxonomy)?,
+            thresholds: threshold.resolve(&taxonomy)?,
+            filter: LabelFilter::new(include, exclude, &taxonomy)?,
+            taxonomy,
             top_k: top_k.unwrap_or(usize::MAX),
             at_least: *at_least,
             floor: *floor,
@@ -126,10 +162,29 @@ impl DecodeConfig {
     }
 }
 
+/// A taxonomy that is the decoder's or somebody else's.
+#[derive(Debug, Clone)]
+enum Labels<'a> {
+    Borrowed(&'a Taxonomy),
+    Shared(Arc<Taxonomy>),
+}
+
+impl Deref for Labels<'_> {
+    type Target = Taxonomy;
+
+    fn deref(&self) -> &Taxonomy {
+        match self {
+            Self::Borrowed(taxonomy) => taxonomy,
+            Self::Shared(taxonomy) => taxonomy,
+        }
+    }
+}
+
 /// Turns scores into label sets of one taxonomy.
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
-    taxonomy: &'a Taxonomy,
+    taxonomy: Labels<'a>,
+    filter: LabelFilter,
     rule: Rule,
     /// By label.
     thresholds: Vec<f32>,
@@ -142,17 +197,43 @@ pub struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// Whether [`Decoder::prepare`] changes scores.
+    /// The same with another filter, such as that of a single request.
+    #[must_use]
+    pub fn with_filter(self, filter: LabelFilter) -> Self {
+        Self { filter, ..self }
+    }
+
+    /// Whether [`Decoder::prepare`] makes scores coherent.
     #[must_use]
     pub fn makes_coherent(&self) -> bool {
         self.coherence
     }
 
-    /// The scores as decoding sees them: coherent if the settings ask for it. Ranking metrics should see the
-    /// same. Preparing twice changes nothing.
+    /// The scores as decoding sees them: of labels that may be answered, and coherent if the settings ask for it. Ranking
+    /// metrics should see the same. Preparing twice changes nothing.
     #[must_use]
     pub fn prepare(&self, scores: Scores) -> Scores {
-        if self.coherence { make_coherent(&scores, self.taxonomy) } else { scores }
+        let mut scores = self.filtered(scores);
+        if self.coherence {
+            scores = self.filtered(make_coherent(&scores, &self.taxonomy));
+        }
+        scores
+    }
+
+    fn filtered(&self, scores: Scores) -> Scores {
+        if self.filter.allows_all() { scores } else { scores.retain(|label, _| self.filter.allows(label)) }
+    }
+
+    /// How many of the best labels of each document decide its label set; none if it may take all of them.
+    ///
+    /// That is `top_k` where labels pass by rank alone: with one threshold for all, and without coherence, predicted
+    /// counts and filters. Thresholds of single labels can choose a label far down the ranking.
+    #[must_use]
+    pub fn needed_labels(&self) -> Option<usize> {
+        let one_threshold = self.thresholds.windows(2).all(|pair| pair[0] == pair[1]);
+        let by_rank =
+            one_threshold && self.rule == Rule::Threshold && !self.coherence && self.filter.allows_all();
+        (by_rank && self.top_k < usize::MAX).then_some(self.top_k)
     }
 
     /// The chosen labels of each document, prepared or not.
@@ -174,7 +255,7 @@ impl Decoder<'_> {
             .into_par_iter()
             .with_min_len(256)
             .map_init(
-                || Workspace::new(self.taxonomy),
+                || Workspace::new(&self.taxonomy),
                 |space, document| {
                     let count = scores.counts().get(document).filter(|_| self.rule == Rule::PredictedCount);
                     finish(self.choose(scores.row(document), count.copied(), space))
@@ -189,15 +270,20 @@ impl Decoder<'_> {
         count: Option<u32>,
         space: &mut Workspace,
     ) -> Vec<(LabelId, f32)> {
-        let coherent;
-        let row = if self.coherence {
+        let allowed = |entry: &(LabelId, f32)| self.filter.allows(entry.0);
+        let (filtered, coherent);
+        let mut row = row;
+        if !self.filter.allows_all() {
+            filtered = row.iter().copied().filter(allowed).collect::<Vec<_>>();
+            row = &filtered;
+        }
+        if self.coherence {
             let mut lifted = space.lift(row, &[]);
+            lifted.retain(allowed);
             lifted.sort_unstable_by(by_rank);
             coherent = lifted;
-            &coherent
-        } else {
-            row
-        };
+            row = &coherent;
+        }
         // The last label that the count leaves room for.
         let last = count.map(|count| row[..row.len().min(count as usize)].last());
         let passes = |entry: &(LabelId, f32)| {
@@ -230,11 +316,12 @@ impl Decoder<'_> {
             ClosureRule::None => chosen,
             ClosureRule::CloseUpward => {
                 let mut closed = space.lift(&chosen, row);
+                closed.retain(allowed);
                 closed.sort_unstable_by(by_rank);
                 closed
             }
             ClosureRule::Prune => {
-                space.prune(&mut chosen);
+                space.prune(&mut chosen, &self.filter);
                 chosen
             }
         }

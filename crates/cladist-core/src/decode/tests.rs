@@ -97,6 +97,50 @@ fn an_answer_shows_added_ancestors_with_the_best_score_below_them() {
 }
 
 #[test]
+fn what_is_excluded_never_comes_back_and_what_is_below_it_stays() {
+    let filtered = |include: &[&str], exclude: &[&str], closure: ClosureRule, coherence: bool| {
+        let owned = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect();
+        let config = DecodeConfig {
+            include: owned(include),
+            exclude: owned(exclude),
+            closure,
+            coherence,
+            ..DecodeConfig::default()
+        };
+        chosen(&config, &[&[("b", 0.6), ("d", 0.9)]]).remove(0)
+    };
+    use ClosureRule::{CloseUpward, None, Prune};
+    assert_eq!(filtered(&[], &["b"], None, false), ["d"]);
+    assert_eq!(filtered(&[], &["b"], CloseUpward, false), ["a", "c", "d"]);
+    assert_eq!(filtered(&[], &["b"], None, true), ["a", "c", "d"]);
+    assert_eq!(filtered(&[], &["a", "c"], Prune, false), ["b", "d"]);
+    assert_eq!(filtered(&["d"], &[], Prune, true), ["d"]);
+    assert_eq!(filtered(&["b/**"], &["d"], CloseUpward, false), ["b"]);
+    assert_eq!(filtered(&["d"], &["a/**"], CloseUpward, false), ["d"]);
+    assert!(filtered(&[], &["b/**"], CloseUpward, true).is_empty());
+}
+
+#[test]
+fn a_decoder_can_keep_its_taxonomy() {
+    let taxonomy = diamond();
+    let row = scores(&taxonomy, &[&[("a", 0.4), ("d", 0.9)]]);
+    let config = DecodeConfig { closure: ClosureRule::CloseUpward, ..DecodeConfig::default() };
+    let expected = config.build(&taxonomy).unwrap().decode(&row);
+    let decoder: Decoder<'static> = config.build_shared(Arc::new(taxonomy)).unwrap();
+    assert_eq!(std::thread::spawn(move || decoder.decode(&row)).join().unwrap(), expected);
+}
+
+#[test]
+fn a_request_can_have_a_filter_of_its_own() {
+    let taxonomy = diamond();
+    let row = scores(&taxonomy, &[&[("a", 0.8), ("d", 0.9)]]);
+    let decoder = DecodeConfig::default().build(&taxonomy).unwrap();
+    let filter = LabelFilter::new(&[], &["d".into()], &taxonomy).unwrap();
+    assert_eq!(decoder.clone().with_filter(filter).answer(&row), scores(&taxonomy, &[&[("a", 0.8)]]));
+    assert_eq!(decoder.answer(&row), row);
+}
+
+#[test]
 fn settings_are_read_from_each_form_and_refused_by_name() {
     let config: DecodeConfig =
         serde_json::from_str(r#"{"threshold": {"default": 0.4, "labels": {"d": 0.1}}, "top_k": 3}"#).unwrap();
@@ -117,6 +161,8 @@ fn settings_are_read_from_each_form_and_refused_by_name() {
         error(r#"{"threshold": {"default": 0.5, "labels": {"z": 0.5}}}"#),
         "unknown label in `decode.threshold`: `z`"
     );
+    assert_eq!(error(r#"{"exclude": ["a", "z/**"]}"#), "unknown label in `decode.exclude`: `z/**`");
+    assert_eq!(error(r#"{"include": ["z"]}"#), "unknown label in `decode.include`: `z`");
     assert!(serde_json::from_str::<DecodeConfig>(r#"{"treshold": 0.5}"#).is_err());
     let unreadable = serde_json::from_str::<DecodeConfig>(r#"{"threshold": "high"}"#).unwrap_err();
     assert!(unreadable.to_string().contains("one number per level"), "{unreadable}");
@@ -159,8 +205,40 @@ fn configs() -> impl Strategy<Value = DecodeConfig> {
                 closure,
                 coherence,
                 coarser_when_unsure,
+                ..DecodeConfig::default()
             }
         })
+}
+
+/// Entries of a filter: a number for the label, and whether everything below it is meant too.
+type Entries = Vec<(u8, bool)>;
+
+fn entries() -> impl Strategy<Value = Entries> {
+    prop::collection::vec((any::<u8>(), any::<bool>()), 0..4)
+}
+
+fn written(entries: &Entries, taxonomy: &Taxonomy) -> Vec<String> {
+    let write = |&(n, below): &(u8, bool)| {
+        let label = taxonomy.at(usize::from(n) % taxonomy.n_labels()).unwrap();
+        format!("{}{}", taxonomy.id(label), if below { "/**" } else { "" })
+    };
+    entries.iter().map(write).collect()
+}
+
+/// The documented rule, entry by entry.
+fn naive_allows(config: &DecodeConfig, label: LabelId, taxonomy: &Taxonomy) -> bool {
+    let id = taxonomy.id(label);
+    let alone = |entries: &[String]| entries.iter().any(|entry| entry == id);
+    let below = |entries: &[String]| {
+        let tops = entries.iter().filter_map(|entry| taxonomy.get(entry.strip_suffix("/**")?));
+        tops.into_iter().any(|top| taxonomy.close_downward(&[top]).contains(label))
+    };
+    let DecodeConfig { include, exclude, .. } = config;
+    match (alone(exclude), alone(include)) {
+        (true, _) => false,
+        (false, true) => true,
+        (false, false) => !below(exclude) && (include.is_empty() || below(include)),
+    }
 }
 
 fn naive_coherent(row: &[(LabelId, f32)], taxonomy: &Taxonomy) -> Vec<(LabelId, f32)> {
@@ -180,11 +258,12 @@ fn naive_coherent(row: &[(LabelId, f32)], taxonomy: &Taxonomy) -> Vec<(LabelId, 
 /// The steps of the module documentation, one after the other, with sets.
 fn naive_decode(config: &DecodeConfig, row: &[(LabelId, f32)], taxonomy: &Taxonomy) -> LabelSet {
     let thresholds = config.threshold.resolve(taxonomy).unwrap();
-    let row = if config.coherence || config.coarser_when_unsure {
-        naive_coherent(row, taxonomy)
-    } else {
-        row.to_vec()
-    };
+    let allows = |label| naive_allows(config, label, taxonomy);
+    let mut row: Vec<(LabelId, f32)> = row.iter().copied().filter(|entry| allows(entry.0)).collect();
+    if config.coherence || config.coarser_when_unsure {
+        row = naive_coherent(&row, taxonomy);
+        row.retain(|entry| allows(entry.0));
+    }
     let above = |label| -> Vec<LabelId> {
         taxonomy.close_upward(&[label]).iter().copied().filter(|&other| other != label).collect()
     };
@@ -206,9 +285,12 @@ fn naive_decode(config: &DecodeConfig, row: &[(LabelId, f32)], taxonomy: &Taxono
     set.truncate(config.top_k.unwrap_or(usize::MAX));
     match config.closure {
         ClosureRule::None => set.into_iter().collect(),
-        ClosureRule::CloseUpward => taxonomy.close_upward(&set),
+        ClosureRule::CloseUpward => {
+            taxonomy.close_upward(&set).iter().copied().filter(|&label| allows(label)).collect()
+        }
         ClosureRule::Prune => {
-            // Dropping orphans until none is left.
+            // Dropping orphans until none is left; paths may lead through what must not be answered.
+            set.extend(taxonomy.labels().filter(|&label| !allows(label)));
             loop {
                 let before = set.clone();
                 set.retain(|&label| {
@@ -216,7 +298,7 @@ fn naive_decode(config: &DecodeConfig, row: &[(LabelId, f32)], taxonomy: &Taxono
                         || taxonomy.parents(label).iter().any(|parent| before.contains(parent))
                 });
                 if set == before {
-                    return set.into_iter().collect();
+                    return set.into_iter().filter(|&label| allows(label)).collect();
                 }
             }
         }
@@ -225,14 +307,31 @@ fn naive_decode(config: &DecodeConfig, row: &[(LabelId, f32)], taxonomy: &Taxono
 
 proptest! {
     #[test]
-    fn decoding_equals_the_documented_steps(case in cases(), config in configs()) {
+    fn decoding_equals_the_documented_steps(
+        case in cases(),
+        config in configs(),
+        (include, exclude) in (entries(), entries()),
+    ) {
         let Case { taxonomy, scores, .. } = case;
+        let (include, exclude) = (written(&include, &taxonomy), written(&exclude, &taxonomy));
+        let config = DecodeConfig { include, exclude, ..config };
         let decoder = config.build(&taxonomy).unwrap();
         let sets = decoder.decode(&scores);
         for (set, row) in sets.iter().zip(scores.rows()) {
             prop_assert_eq!(set, &naive_decode(&config, row, &taxonomy));
         }
+        let answers = decoder.answer(&scores);
+        prop_assert!(answers.rows().flatten().all(|&(label, _)| naive_allows(&config, label, &taxonomy)));
         prop_assert_eq!(decoder.decode(&decoder.prepare(scores)), sets);
+    }
+
+    #[test]
+    fn the_labels_that_decoding_needs_decide_its_sets(case in cases(), config in configs()) {
+        let Case { taxonomy, scores, .. } = case;
+        let decoder = config.build(&taxonomy).unwrap();
+        if let Some(most) = decoder.needed_labels() {
+            prop_assert_eq!(decoder.decode(&scores.clone().keep_best(most)), decoder.decode(&scores));
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Thresholds as people and files write them: by level number or label id.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bundle;
 use crate::error::{Error, Result};
 use crate::taxonomy::Taxonomy;
 
@@ -58,6 +60,15 @@ impl Thresholds {
             Self::PerLabel(PerLabel { default, labels }) => {
                 std::iter::once(default).chain(labels.values()).try_for_each(|&value| check(value))
             }
+        }
+    }
+
+    /// Reads the thresholds of a bundle for the labels of its taxonomy.
+    pub fn read(path: &Path, taxonomy: &Taxonomy) -> Result<Self> {
+        let thresholds: Self = bundle::read_json(path)?;
+        match thresholds.resolve(taxonomy) {
+            Ok(_) => Ok(thresholds),
+            Err(error) => Err(bundle::content(path, error.to_string())),
         }
     }
 

@@ -118,8 +118,8 @@ impl LinearConfig {
         if !positive(self.cluster_epsilon) {
             return Err(Error::setting("linear.cluster_epsilon", "a number above 0", self.cluster_epsilon));
         }
-        if self.beam == 0 {
-            return Err(Error::setting("linear.beam", "at least 1", self.beam));
+        if !(1..=1_000_000).contains(&self.beam) {
+            return Err(Error::setting("linear.beam", "1 to 1000000", self.beam));
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ mod tests {
         ] {
             let error = config.validate().unwrap_err();
             assert!(error.to_string().starts_with(&format!("`{key}` must be ")), "{error}");
-            assert_eq!(error.exit_code(), 78);
+            assert_eq!(error.kind(), crate::ErrorKind::Setting);
         }
         assert!(LinearTrain { epochs: 0, ..LinearTrain::default() }.validate().is_err());
     }

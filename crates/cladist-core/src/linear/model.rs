@@ -1,6 +1,5 @@
 //! The linear classifier: vectorizer and forest, trained, saved and loaded together.
 
-use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -10,7 +9,7 @@ use super::config::{LinearConfig, LinearHead, LinearTrain};
 use super::forest::Forest;
 use super::predict::Scoring;
 use super::train::{self, Examples};
-use crate::bundle::{BundleError, Writer};
+use crate::bundle::{self, Writer};
 use crate::classifier::{Classifier, Request};
 use crate::document::Document;
 use crate::error::{Error, Result};
@@ -148,12 +147,10 @@ impl LinearModel {
     /// Reads what [`LinearModel::save`] wrote. The taxonomy must have the labels that the model was trained for.
     pub fn load(folder: &Path, taxonomy: Taxonomy) -> Result<Self> {
         let path = folder.join(RECIPE);
-        let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
-        let refuse = |reason: String| BundleError::Content { path: path.clone(), reason };
-        let card: Card = serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
-        card.recipe.validate().map_err(|error| refuse(error.to_string()))?;
+        let card: Card = bundle::read_json(&path)?;
+        card.recipe.validate().map_err(|error| bundle::content(&path, error.to_string()))?;
         if card.labels != fingerprint(&taxonomy) {
-            return Err(refuse("the model was trained for other labels".to_owned()).into());
+            return Err(bundle::content(&path, "the model was trained for other labels"));
         }
         let vectorizer = Vectorizer::load(folder, card.recipe.features.clone())?;
         let forest = Forest::read(&folder.join(MODEL), vectorizer.n_features(), taxonomy.n_labels())?;

@@ -19,7 +19,7 @@ use super::forest::Forest;
 use super::predict::told_apart;
 use super::solver::Classifier;
 use super::train::{settings, train_node};
-use crate::bundle::{BundleError, Writer};
+use crate::bundle::{self, Writer};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -191,9 +191,7 @@ impl Ranker {
             forest.is_leaf(group + 1) && forest.targets_of(group + 1) == partition.labels(group)
         };
         if forest.n_nodes() != partition.n_groups() + 1 || !(0..partition.n_groups()).all(fits) {
-            return Err(
-                BundleError::Content { path, reason: "it is of other groups of labels".to_owned() }.into()
-            );
+            return Err(bundle::content(&path, "it is of other groups of labels"));
         }
         Ok(Self { vectorizer, vector_weight: config.vector_weight, forest })
     }

@@ -11,6 +11,9 @@ use super::view::Judged;
 use crate::error::{Error, Result};
 use crate::job::Job;
 
+/// Resamples at most: intervals do not get better beyond it, and a number of each is kept for each metric.
+const MAX_RESAMPLES: usize = 1_000_000;
+
 /// How documents are resampled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -46,8 +49,8 @@ impl Default for ResampleOptions {
 impl ResampleOptions {
     /// Checks every value but the names of metrics.
     pub fn validate(&self) -> Result<()> {
-        if self.resamples == 0 {
-            return Err(Error::setting("resamples", "at least 1", 0));
+        if !(1..=MAX_RESAMPLES).contains(&self.resamples) {
+            return Err(Error::setting("resamples", format!("1 to {MAX_RESAMPLES}"), self.resamples));
         }
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
             return Err(Error::setting("confidence", "between 0 and 1", self.confidence));
@@ -115,24 +118,42 @@ pub fn bootstrap(
         return Ok(Vec::new());
     }
     job.progress.stage("bootstrap", options.resamples as u64);
-    let progress = job.progress;
-    let rounds: Vec<Vec<Option<f64>>> = (0..options.resamples)
-        .into_par_iter()
-        .map(|round| {
-            job.cancel.check()?;
-            let times = draw(n, options.seed, round);
-            let values = samples.iter().map(|metric| metric.resampled(&weighted(metric, &times))).collect();
-            progress.advance(1);
-            Ok(values)
-        })
-        .collect::<Result<_>>()?;
+    let rounds = rounds(samples.len(), options, job, |round, values| {
+        let times = draw(n, options.seed, round);
+        for (value, metric) in values.iter_mut().zip(&samples) {
+            *value = metric.resampled(&weighted(metric, &times)).unwrap_or(f64::NAN);
+        }
+    })?;
     let interval = |(column, (metric, name)): (usize, (&Samples, &String))| {
         let value = metric.value(&weighted(metric, &vec![1; n]))?;
-        let (low, high) =
-            options.interval(value, rounds.iter().filter_map(|values| values[column]).collect())?;
+        let (low, high) = options.interval(value, column_of(&rounds, column, samples.len()))?;
         Some(Interval { metric: name.clone(), value, low, high })
     };
     Ok(samples.iter().zip(&options.metrics).enumerate().filter_map(interval).collect())
+}
+
+/// What every resample comes to: rows of `width` numbers, which `fill` writes; NaN where there is none. One number per
+/// resample and column is all that is kept, however many documents there are.
+pub(super) fn rounds(
+    width: usize,
+    options: &ResampleOptions,
+    job: &Job,
+    fill: impl Fn(usize, &mut [f64]) + Sync,
+) -> Result<Vec<f64>> {
+    let progress = job.progress;
+    let mut rounds = vec![f64::NAN; width * options.resamples];
+    rounds.par_chunks_mut(width.max(1)).enumerate().try_for_each(|(round, values)| {
+        job.cancel.check()?;
+        fill(round, values);
+        progress.advance(1);
+        Result::Ok(())
+    })?;
+    Ok(rounds)
+}
+
+/// The numbers of one column of [`rounds`], where there are any.
+pub(super) fn column_of(rounds: &[f64], column: usize, width: usize) -> Vec<f64> {
+    rounds.iter().skip(column).step_by(width.max(1)).copied().filter(|value| !value.is_nan()).collect()
 }
 
 /// Sums over documents, each as many times as drawn.

@@ -1,11 +1,12 @@
 //! Whether one run is better than another on the same documents.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{ResampleOptions, draw, weighted};
+use super::bootstrap::{ResampleOptions, column_of, draw, rounds, weighted};
 use super::options::MetricOptions;
 use super::samples::{Samples, Sums};
 use super::view::Judged;
@@ -175,30 +176,24 @@ fn resample(
         .filter_map(|(name, (a, b))| Pair::new(name, a, b))
         .collect();
     job.progress.stage("compare", options.resamples as u64);
-    let progress = job.progress;
-    let rounds: Vec<Vec<(Option<f64>, bool)>> = (0..options.resamples)
-        .into_par_iter()
-        .map(|round| {
-            job.cancel.check()?;
-            let times = draw(n, options.seed, round);
-            let coins = coins(n, options.seed, round);
-            let exchange = |document: usize| coins[document / 64] >> (document % 64) & 1 == 1;
-            let values = pairs.iter().map(|pair| {
-                // The same difference may be summed in another order.
-                let extreme = pair
-                    .exchanged(exchange)
-                    .is_none_or(|difference| difference.abs() >= pair.difference.abs() - 1e-12);
-                (pair.resampled(&times), extreme)
-            });
-            let values = values.collect();
-            progress.advance(1);
-            Ok(values)
-        })
-        .collect::<Result<_>>()?;
+    let extreme: Vec<AtomicUsize> = pairs.iter().map(|_| AtomicUsize::new(0)).collect();
+    let rounds = rounds(pairs.len(), options, job, |round, values| {
+        let times = draw(n, options.seed, round);
+        let coins = coins(n, options.seed, round);
+        let exchange = |document: usize| coins[document / 64] >> (document % 64) & 1 == 1;
+        for ((value, pair), extreme) in values.iter_mut().zip(&pairs).zip(&extreme) {
+            // The same difference may be summed in another order.
+            let is_extreme = pair
+                .exchanged(exchange)
+                .is_none_or(|difference| difference.abs() >= pair.difference.abs() - 1e-12);
+            extreme.fetch_add(usize::from(is_extreme), Ordering::Relaxed);
+            *value = pair.resampled(&times).unwrap_or(f64::NAN);
+        }
+    })?;
     let row = |(column, pair): (usize, &Pair<'_>)| {
-        let drawn = rounds.iter().filter_map(|values| values[column].0).collect();
+        let drawn = column_of(&rounds, column, pairs.len());
         let (ci_low, ci_high) = options.interval(pair.difference, drawn)?;
-        let extreme = rounds.iter().filter(|values| values[column].1).count();
+        let extreme = extreme[column].load(Ordering::Relaxed);
         Some(Comparison {
             metric: pair.name.to_owned(),
             a: pair.values.0,

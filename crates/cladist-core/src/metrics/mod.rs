@@ -40,7 +40,7 @@ pub use groups::{BranchRow, GroupScores, LevelRow};
 pub use options::{LabelSpace, MetricOptions, Propensity, PropensityNumbers, PropensityPreset};
 pub use reliability::{EceOver, ReliabilityBin, expected_calibration_error};
 pub use report::{LabelRow, Report};
-pub use samples::can_be_resampled;
+pub use samples::{can_be_resampled, needed_labels};
 pub use shots::{ShotMeans, ShotRow};
 pub use table::{METRICS, MetricInfo, find};
 pub use view::Judged;
@@ -193,6 +193,7 @@ impl Tally for Totals {
 fn tally<T: Tally>(
     judged: &Judged,
     weights: &[f64],
+    options: &MetricOptions,
     job: &Job,
     new: impl Fn() -> T + Sync,
 ) -> Result<Option<T>> {
@@ -204,7 +205,7 @@ fn tally<T: Tally>(
     let parts: Vec<T> = starts
         .into_par_iter()
         .map(|start| {
-            let mut viewer = Viewer::new(judged, weights);
+            let mut viewer = Viewer::new(judged, weights, options);
             let mut tally = new();
             let end = (start + part).min(n);
             for chunk in (start..end).step_by(CHUNK) {
@@ -246,6 +247,6 @@ pub fn evaluate(
     let sources: Vec<(Source, usize)> = terms.iter().map(|term| (term.info.source, term.number)).collect();
     let weights = options.propensity.weights(counts);
     let new = || Totals::new(taxonomy, options, &sources);
-    let totals = tally(&judged, &weights, job, new)?.unwrap_or_else(new);
+    let totals = tally(&judged, &weights, options, job, new)?.unwrap_or_else(new);
     Ok(report::assemble(&judged, options, &terms, &totals))
 }

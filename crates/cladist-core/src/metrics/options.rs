@@ -120,7 +120,14 @@ pub struct MetricOptions {
     pub medium_at_most: u32,
     /// Bins of equal width for the expected calibration error.
     pub ece_bins: usize,
+    /// Look at this many of the best labels of each document and take the others for not scored; 0 looks at all.
+    /// Saves memory on very many labels. Metrics of all scores then differ: R-Precision, ECE and violations.
+    pub max_labels: usize,
 }
+
+/// Bins and cut-offs at most: each costs memory, the latter for every label.
+const MAX_BINS: usize = 10_000;
+const MAX_CUTOFFS: usize = 100;
 
 impl Default for MetricOptions {
     fn default() -> Self {
@@ -131,6 +138,7 @@ impl Default for MetricOptions {
             few_at_most: 20,
             medium_at_most: 100,
             ece_bins: 15,
+            max_labels: 0,
         }
     }
 }
@@ -140,6 +148,10 @@ impl MetricOptions {
     pub fn validate(&self) -> Result<()> {
         if self.k.contains(&0) {
             return Err(Error::setting("metrics.k", "at least 1", 0));
+        }
+        if self.k.len() > MAX_CUTOFFS {
+            let given = format!("{} of them", self.k.len());
+            return Err(Error::setting("metrics.k", format!("at most {MAX_CUTOFFS} numbers"), given));
         }
         let PropensityNumbers { a, b } = self.propensity.numbers();
         if !(0.0..=10.0).contains(&a) {
@@ -155,10 +167,21 @@ impl MetricOptions {
                 self.medium_at_most,
             ));
         }
-        if self.ece_bins == 0 {
-            return Err(Error::setting("metrics.ece_bins", "at least 1", 0));
+        if !(1..=MAX_BINS).contains(&self.ece_bins) {
+            return Err(Error::setting("metrics.ece_bins", format!("1 to {MAX_BINS}"), self.ece_bins));
+        }
+        if let Some(&deepest) = self.k.iter().max().filter(|&&k| self.max_labels > 0 && k > self.max_labels) {
+            let expected = format!("0, or at least the largest of `metrics.k`, {deepest}");
+            return Err(Error::setting("metrics.max_labels", expected, self.max_labels));
         }
         Ok(())
+    }
+
+    /// The labels of a document that metrics look at: what a classifier needs to give, as
+    /// [`crate::Request::top_k`] says it.
+    #[must_use]
+    pub fn top_k(&self) -> Option<usize> {
+        (self.max_labels > 0).then_some(self.max_labels)
     }
 
     /// The cut-offs, ascending and each once.

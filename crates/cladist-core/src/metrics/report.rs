@@ -184,6 +184,10 @@ fn conventions(judged: &Judged, options: &MetricOptions) -> BTreeMap<String, Str
     let PropensityNumbers { a, b } = options.propensity.numbers();
     let (few, medium) = (options.few_at_most, options.medium_at_most);
     let training = if judged.counts.n_documents == 0 { " (left out: no training counts)" } else { "" };
+    let seen = options.top_k().map(|n| {
+        let others = "others count as not scored, also by R-Precision, ece and coherence";
+        ("ranked-labels", format!("the {n} best of each document; {others}"))
+    });
     [
         ("macro-labels", format!("{}; for hierarchical macro F1, these and their ancestors", options.labels.describe())),
         ("hamming-accuracy", "over the labels of macro-labels".to_owned()),
@@ -197,6 +201,7 @@ fn conventions(judged: &Judged, options: &MetricOptions) -> BTreeMap<String, Str
         ("ece", format!("{} bins of equal width; ece over scored pairs, ece-top over best-ranked labels", options.ece_bins)),
     ]
     .into_iter()
+    .chain(seen)
     .map(|(name, words)| (name.to_owned(), words))
     .collect()
 }

@@ -318,3 +318,67 @@ fn a_table_of_labels_has_one_line_per_label_in_play() {
     assert_eq!(lines.len(), 6);
     assert_eq!(lines[1], "0\t0\t1\t0\t2\t2\t2\t1.000000\t1.000000\t1.000000");
 }
+
+#[test]
+fn sizes_beyond_reason_are_refused_by_name() {
+    let refused = |options: MetricOptions| options.validate().unwrap_err().to_string();
+    let default = MetricOptions::default;
+    let bins = "`metrics.ece_bins` must be 1 to 10000: ";
+    assert_eq!(refused(MetricOptions { ece_bins: 1_000_000_000, ..default() }), format!("{bins}1000000000"));
+    assert_eq!(refused(MetricOptions { ece_bins: 0, ..default() }), format!("{bins}0"));
+    let message = refused(MetricOptions { k: (1..=101).collect(), ..default() });
+    assert_eq!(message, "`metrics.k` must be at most 100 numbers: 101 of them");
+    let message = refused(MetricOptions { max_labels: 9, ..default() });
+    assert_eq!(message, "`metrics.max_labels` must be 0, or at least the largest of `metrics.k`, 10: 9");
+    let options = ResampleOptions { resamples: 99_999_999_999, ..ResampleOptions::default() };
+    let message = options.validate().unwrap_err().to_string();
+    assert_eq!(message, "`resamples` must be 1 to 1000000: 99999999999");
+}
+
+proptest::proptest! {
+    #[test]
+    fn a_cap_on_labels_takes_the_others_for_not_scored(case in arbitrary::cases(), most in 3usize..6) {
+        let Case { taxonomy, scores, gold, predicted, counts } = case;
+        let report = |scores: &Scores, max_labels: usize| {
+            let options = MetricOptions { k: vec![1, 3], max_labels, ..MetricOptions::default() };
+            evaluate(scores, &predicted, &gold, &taxonomy, &counts, &options, &Job::silent()).unwrap()
+        };
+        let capped = report(&scores, most);
+        let expected = report(&scores.clone().keep_best(most), 0);
+        proptest::prop_assert_eq!(&capped.metrics, &expected.metrics);
+        proptest::prop_assert_eq!(&capped.reliability, &expected.reliability);
+        proptest::prop_assert!(capped.conventions.contains_key("ranked-labels"));
+        proptest::prop_assert!(!expected.conventions.contains_key("ranked-labels"));
+    }
+
+    #[test]
+    fn the_labels_that_a_metric_needs_decide_its_value(case in arbitrary::cases()) {
+        let Case { taxonomy, scores, gold, predicted, counts } = case;
+        let options = MetricOptions { k: vec![1, 3], ..MetricOptions::default() };
+        let report = |scores: &Scores| {
+            evaluate(scores, &predicted, &gold, &taxonomy, &counts, &options, &Job::silent()).unwrap()
+        };
+        let whole = report(&scores);
+        for name in whole.metrics.keys() {
+            if let Some(most) = needed_labels(std::slice::from_ref(name), &gold) {
+                let capped = report(&scores.clone().keep_best(most));
+                proptest::prop_assert_eq!(capped.metrics.get(name), whole.metrics.get(name), "{}", name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_metric_says_how_far_down_the_ranking_it_looks() {
+    let gold = [LabelSet::new(), set(&two_levels(), &[0, 1, 2])];
+    let needed = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        needed_labels(&names, &gold)
+    };
+    assert_eq!(needed(&["micro-f1", "macro-f1"]), Some(0));
+    assert_eq!(needed(&["micro-f1", "accuracy", "ndcg@5", "few-p@7"]), Some(7));
+    assert_eq!(needed(&["p@1", "r-precision-micro"]), Some(3));
+    for name in ["ece", "r-precision-macro", "r-precision-level-2", "coherence-violations", "beauty"] {
+        assert_eq!(needed(&["p@1", name]), None, "{name}");
+    }
+}

@@ -1,6 +1,7 @@
 //! What all metrics see of a document, worked out once.
 
 use super::counts::Sets;
+use super::options::MetricOptions;
 use super::violations::{Counter, Violations};
 use crate::error::{Error, Result};
 use crate::label_counts::LabelCounts;
@@ -111,6 +112,8 @@ impl View<'_> {
 pub(crate) struct Viewer<'a> {
     judged: Judged<'a>,
     weights: &'a [f64],
+    /// Labels further down a ranking count as not scored.
+    most: usize,
     closure: Closure<'a>,
     /// The document (from 1) of which a label was last gold.
     gold_in: Vec<usize>,
@@ -124,11 +127,12 @@ pub(crate) struct Viewer<'a> {
 
 impl<'a> Viewer<'a> {
     /// `weights`: inverse propensity by label, or nothing.
-    pub(crate) fn new(judged: &Judged<'a>, weights: &'a [f64]) -> Self {
+    pub(crate) fn new(judged: &Judged<'a>, weights: &'a [f64], options: &MetricOptions) -> Self {
         let n = judged.taxonomy.n_labels();
         Self {
             judged: *judged,
             weights,
+            most: options.top_k().unwrap_or(usize::MAX),
             closure: Closure::new(judged.taxonomy),
             gold_in: vec![0; n],
             violations: Counter::new(judged.taxonomy),
@@ -143,6 +147,7 @@ impl<'a> Viewer<'a> {
     pub(crate) fn view(&mut self, document: usize) -> View<'_> {
         let Judged { scores, predicted, gold, taxonomy, .. } = self.judged;
         let (ranked, predicted, gold) = (scores.row(document), &predicted[document], &gold[document]);
+        let ranked = &ranked[..ranked.len().min(self.most)];
         let round = document + 1;
 
         self.ideal.clear();

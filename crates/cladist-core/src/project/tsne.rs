@@ -50,6 +50,9 @@ pub fn tsne(gram: Gram, config: &TsneConfig, job: &Job) -> Result<Tsne> {
     if !(config.perplexity.is_finite() && config.perplexity >= 1.0) {
         return Err(Error::setting("perplexity", "a number of at least 1", config.perplexity));
     }
+    if config.iterations > 1_000_000 {
+        return Err(Error::setting("iterations", "at most 1000000", config.iterations));
+    }
     let n = gram.n();
     let perplexity = config.perplexity.min((n.saturating_sub(1) as f64 / 3.0).max(1.0));
     let mut points = begin(&gram);

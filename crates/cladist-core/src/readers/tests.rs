@@ -147,7 +147,7 @@ fn compressed_files_read_like_plain_ones() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error.exit_code(), 65, "{error}");
+    assert_eq!(error.kind(), crate::ErrorKind::Data, "{error}");
     assert_eq!(rejects, 0);
 }
 
@@ -159,8 +159,8 @@ fn bad_lines_stop_or_are_handed_over() {
     assert!(reader.next_document(&mut BadLines::Stop).unwrap().is_some());
     let error = reader.next_document(&mut BadLines::Stop).unwrap_err();
     assert_eq!(
-        (error.to_string().as_str(), error.exit_code()),
-        ("f:2:1: not valid JSON: expected value", 65)
+        (error.to_string().as_str(), error.kind()),
+        ("f:2:1: not valid JSON: expected value", crate::ErrorKind::Data)
     );
 
     let mut written = Vec::new();
@@ -184,7 +184,7 @@ fn a_folder_format_on_a_file_says_so() {
         Reader::stream("f", &b""[..], Some(Format::Eurlex57k), &ReadOptions::default()).err().unwrap();
     assert_eq!(error.to_string(), "f: format `eurlex57k` is a folder of files, this is a stream");
     let missing = Reader::open(Path::new("nowhere"), Some(Format::Eurlex57k), &ReadOptions::default());
-    assert_eq!(missing.err().unwrap().exit_code(), 66);
+    assert_eq!(missing.err().unwrap().kind(), crate::ErrorKind::NotFound);
 }
 
 fn streams() -> impl Iterator<Item = Format> {

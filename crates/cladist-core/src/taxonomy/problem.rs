@@ -62,6 +62,12 @@ pub enum ProblemKind {
         /// The label that names it.
         child: String,
     },
+    /// The artificial root below a label.
+    #[error("the root, `ROOT`, is a child of `{parent}` here; it is no label")]
+    RootAsChild {
+        /// The label above it.
+        parent: String,
+    },
     /// An id declared twice.
     #[error("duplicate id `{id}`, first declared at {first}")]
     DuplicateId {

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use anyhow::bail;
+use cladist_core::bundle;
 use cladist_core::project::{Gram, Nearest, Point, Siblings, TsneConfig, nearest, pca, siblings, tsne};
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, LabelId, Taxonomy};
@@ -15,7 +16,7 @@ use super::{names, place};
 use crate::args::{AnalyzeLabelsArgs, PlaneMethod};
 use crate::config::Recipe;
 use crate::error::ConfigError;
-use crate::model::{self, Model, Run, bundle_of, member, settings_of};
+use crate::model::{self, Model, Run, member, settings_of};
 use crate::session::Session;
 
 /// Labels that are shown at most: what is worked out grows with their square.
@@ -162,7 +163,7 @@ fn no_vectors(model: &Model, path: &Path) -> anyhow::Result<ConfigError> {
     Ok(ConfigError::Missing(match &model.config.recipe {
         Recipe::Mixed(mixed) => {
             let members = (0..mixed.members.len()).map(|n| {
-                let folder = bundle_of(path).join(member(n));
+                let folder = bundle::find(path)?.join(member(n));
                 Ok(format!("`{}` ({})", folder.display(), settings_of(&folder)?.head()))
             });
             let members: Vec<String> = members.collect::<anyhow::Result<_>>()?;

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use cladist_core::ErrorKind;
+
 use super::*;
 use crate::tokens::TokensConfig;
 use crate::toy::{Toy, flat, golden};
@@ -64,14 +66,15 @@ fn a_tokenizer_or_length_that_the_encoder_has_no_room_for_is_refused() {
         let taxonomy = toy.taxonomy.clone();
         NeuralModel::create(design, &source, &toy.examples(), taxonomy, &toy.counts(), 1, &Device::flex())
             .map(|_| ())
-            .map_err(|error| error.to_string())
+            .map_err(|error| (error.kind(), error.to_string()))
     };
     create(&words, 40).unwrap();
-    let message = create(&words, 41).unwrap_err();
-    assert!(message.contains("`tokens.max_tokens` is 41") && message.contains("at most 40"), "{message}");
-    let message = create(&format!("{words}oneword\ntoomany\n"), 40).unwrap_err();
+    let (kind, message) = create(&words, 41).unwrap_err();
+    assert_eq!(message, "`tokens.max_tokens` must be at most 40 with this encoder: 41");
+    assert_eq!(kind, ErrorKind::Setting);
+    let (_, message) = create(&format!("{words}oneword\ntoomany\n"), 40).unwrap_err();
     assert!(message.contains("122 pieces") && message.contains("only 120"), "{message}");
-    assert!(create(&words, 7).unwrap_err().contains("tokens.max_tokens"));
+    assert!(create(&words, 7).unwrap_err().1.contains("tokens.max_tokens"));
 }
 
 #[test]

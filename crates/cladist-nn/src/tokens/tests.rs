@@ -259,7 +259,7 @@ fn ten_megabytes_cost_no_more_than_a_page() {
 fn a_folder_without_a_tokenizer_is_told_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let error = Tokenizer::from_folder(folder.path()).unwrap_err();
-    assert_eq!(error.exit_code(), 65);
+    assert_eq!(error.kind(), cladist_core::ErrorKind::Encoder);
     let message = error.to_string();
     assert!(message.contains(&folder.path().display().to_string()), "{message}");
     assert!(

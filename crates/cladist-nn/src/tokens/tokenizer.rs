@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cladist_core::Error as CoreError;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use tokenizers::Encoding;
@@ -50,22 +51,19 @@ impl Tokenizer {
     /// Refuses an encoder that has fewer pieces, or takes fewer tokens than documents are to have.
     pub(crate) fn fits(&self, encoder: &Encoder, tokens: &TokensConfig) -> Result<()> {
         let config = encoder.config();
-        let problem = if self.vocab_size() > config.vocab_size {
-            format!(
+        if self.vocab_size() > config.vocab_size {
+            let problem = format!(
                 "the tokenizer has {} pieces but the encoder only {}",
                 self.vocab_size(),
                 config.vocab_size
-            )
-        } else if tokens.max_tokens > config.max_tokens() {
-            format!(
-                "`tokens.max_tokens` is {} but the encoder takes at most {} tokens",
-                tokens.max_tokens,
-                config.max_tokens()
-            )
-        } else {
-            return Ok(());
-        };
-        Err(Error::Tokenizer { problem })
+            );
+            return Err(Error::Tokenizer { problem });
+        }
+        if tokens.max_tokens > config.max_tokens() {
+            let expected = format!("at most {} with this encoder", config.max_tokens());
+            return Err(CoreError::setting("tokens.max_tokens", expected, tokens.max_tokens).into());
+        }
+        Ok(())
     }
 
     /// Reads the tokenizer of an encoder's folder: `tokenizer.json`, else `vocab.txt` (BERT), else `vocab.json`

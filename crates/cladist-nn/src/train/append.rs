@@ -81,7 +81,7 @@ mod tests {
             return;
         }
         let error = Appender::open(full).unwrap().append(b"record").unwrap_err();
-        assert_eq!(error.exit_code(), 74);
+        assert_eq!(error.kind(), cladist_core::ErrorKind::Io);
         assert!(error.to_string().contains("/dev/full"), "{error}");
     }
 }

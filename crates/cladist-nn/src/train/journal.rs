@@ -219,7 +219,7 @@ mod tests {
     fn a_journal_that_is_not_there_begins_on_resume() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.jsonl");
-        assert_eq!(read(&path).unwrap_err().exit_code(), 66);
+        assert_eq!(read(&path).unwrap_err().kind(), cladist_core::ErrorKind::NotFound);
         let (mut journal, _) = Journal::resume(&path, 3).unwrap();
         journal.append(&record(4, Kind::Train, 0.5)).unwrap();
         assert_eq!(read(&path).unwrap().0.len(), 1);

@@ -81,7 +81,7 @@ mod tests {
         let lock = RunLock::take(folder.path()).unwrap();
         assert!(lock.is_exclusive());
         let error = RunLock::take(folder.path()).unwrap_err();
-        assert_eq!(error.exit_code(), 75);
+        assert_eq!(error.kind(), cladist_core::ErrorKind::Busy);
         let message = error.to_string();
         assert!(message.contains(&folder.path().display().to_string()), "{message}");
         assert!(message.contains(&format!(": process {}", std::process::id())), "{message}");
@@ -104,7 +104,7 @@ mod tests {
     fn a_folder_that_is_not_there_is_an_error_of_the_disk() {
         let folder = tempfile::tempdir().unwrap();
         let error = RunLock::take(&folder.path().join("none")).unwrap_err();
-        assert_eq!(error.exit_code(), 74);
+        assert_eq!(error.kind(), cladist_core::ErrorKind::Io);
     }
 
     const FOLDER: &str = "CLADIST_TEST_LOCK_FOLDER";

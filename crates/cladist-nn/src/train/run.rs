@@ -441,7 +441,7 @@ impl<'a> Trainer<'a> {
         self.weights.exchange_rows(self.model.table.as_mut());
         if let Some(best) = self.weights.best.take() {
             network = put_back(network, best, self.model.table.as_mut())
-                .map_err(|reason| cladist_core::Error::Model { reason })?;
+                .map_err(|problem| Error::Parameters { problem })?;
         }
         self.model.network = network;
         let outcome = Outcome {

@@ -175,7 +175,7 @@ mod tests {
         for warmup in [-0.1, 1.5, f64::NAN] {
             let error = ScheduleConfig { warmup, ..ScheduleConfig::default() }.validate().unwrap_err();
             assert!(error.to_string().contains("`schedule.warmup`"), "{error}");
-            assert_eq!(error.exit_code(), 78);
+            assert_eq!(error.kind(), cladist_core::ErrorKind::Setting);
         }
         for ratio in [0.5, f64::INFINITY, f64::NAN] {
             let error = ScheduleConfig { ratio, ..ScheduleConfig::default() }.validate().unwrap_err();

@@ -123,7 +123,7 @@ impl Weights {
         let Some(average) = &self.average else { return Ok(network) };
         let average = average.iter().filter(|(name, _)| *name != ROWS);
         let average = average.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
-        parameters::replace(network, average).map_err(|reason| cladist_core::Error::Model { reason }.into())
+        parameters::replace(network, average).map_err(|problem| Error::Parameters { problem })
     }
 
     /// Keeps what was just evaluated as the best: this network, and the average of rows of labels if there is one.

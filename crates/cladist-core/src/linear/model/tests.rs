@@ -1,4 +1,7 @@
+use std::fs;
+
 use super::*;
+use crate::bundle::BundleError;
 use crate::linear::Loss;
 use crate::scores::by_rank;
 use rand::{RngExt, SeedableRng};
@@ -212,7 +215,7 @@ fn other_labels_and_crafted_files_are_refused() {
     assert_eq!(refused(Taxonomy::flat(["one"])), RECIPE);
 
     let path = bundle.join(MODEL);
-    let crafts: [fn(&mut Forest); 16] = [
+    let crafts: [fn(&mut Forest); 18] = [
         |forest| forest.targets[0] = 0,
         |forest| forest.targets[0] = u32::MAX,
         |forest| forest.targets[1] = forest.targets[0],
@@ -224,6 +227,8 @@ fn other_labels_and_crafted_files_are_refused() {
         |forest| forest.bias.truncate(1),
         |forest| forest.outputs.truncate(1),
         |forest| forest.bias[0] = f32::NAN,
+        |forest| forest.weights[0] = f32::NAN,
+        |forest| *forest.weights.last_mut().unwrap() = f32::INFINITY,
         |forest| forest.node_outputs[1] = u64::MAX,
         |forest| forest.node_features[1] = u64::MAX,
         |forest| forest.feature_weights[1] = 1 << 40,

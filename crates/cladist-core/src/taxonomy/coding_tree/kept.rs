@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{CodingRule, CodingTree};
-use crate::bundle::{BundleError, Writer};
+use crate::bundle::{self, Writer};
 use crate::taxonomy::Taxonomy;
 use crate::{Error, Result};
 
@@ -39,7 +39,8 @@ impl CodingTrees {
         }
         let trees: BTreeMap<&String, &CodingTree> =
             kept.iter().map(|(key, tree)| (key, tree.as_ref())).collect();
-        let bytes = serde_json::to_vec(&trees).map_err(|error| unreadable(&writer.path(FILE), &error))?;
+        let bytes = serde_json::to_vec(&trees)
+            .map_err(|error| Error::io("write", &writer.path(FILE))(std::io::Error::other(error)))?;
         writer.write(FILE, &bytes)
     }
 
@@ -49,19 +50,13 @@ impl CodingTrees {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
-        let trees: BTreeMap<String, CodingTree> =
-            serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, &error))?;
+        let trees: BTreeMap<String, CodingTree> = bundle::read_json(&path)?;
         // A tree of other labels than its key says is built again.
         let fits =
             |(key, tree): &(String, CodingTree)| key.starts_with(&size(tree.n_nodes(0), tree.height()));
         let trees = trees.into_iter().filter(fits).map(|(key, tree)| (key, Arc::new(tree)));
         Ok(Self(Mutex::new(trees.collect())))
     }
-}
-
-fn unreadable(path: &Path, error: &serde_json::Error) -> Error {
-    BundleError::Content { path: path.to_owned(), reason: error.to_string() }.into()
 }
 
 /// What the key of a tree begins with.

@@ -23,10 +23,8 @@ pub enum WriteError {
         /// The format.
         format: Format,
     },
-    /// Labels that take every name the root could have.
-    #[error(
-        "cannot write as `{0}`: labels are called `ROOT`, `Root` and `root`, so nothing can name the root"
-    )]
+    /// A label that is called as the root is.
+    #[error("cannot write as `{0}`: a label is called `ROOT`, which names the root")]
     NoRoot(Format),
     /// The operating system refused.
     #[error("cannot write the taxonomy: {0}")]

@@ -31,7 +31,7 @@ fn a_run_that_diverges_stops_with_the_documents_and_the_checkpoint_before() {
     let start = named(&run.model().network);
     let (result, seen) = run.go(Stop::Never);
     let error = result.unwrap_err();
-    assert_eq!(error.exit_code(), 65);
+    assert_eq!(error.kind(), cladist_core::ErrorKind::Data);
     let Error::Diverged { step, in_a_row, mut ids } = error else { panic!("{error}") };
     ids.sort();
     assert_eq!((step, in_a_row), (5, 3));

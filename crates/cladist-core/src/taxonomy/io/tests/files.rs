@@ -45,7 +45,7 @@ fn problems_of_both_files_are_found_together_and_named() {
     let folder = folder(&[("hierarchy.tsv", b"ROOT\ta\nx\tb\n"), ("labels.tsv", b"a\tA\na\tA\n\tC\n")]);
     let (hierarchy, names) = (folder.path().join("hierarchy.tsv"), folder.path().join("labels.tsv"));
     let error = read_vocabulary(Some(&hierarchy), Some(&names), &ReadOptions::default()).unwrap_err();
-    assert_eq!(error.exit_code(), 65);
+    assert_eq!(error.kind(), crate::ErrorKind::Data);
     let place = |name: &str| folder.path().join(name).display().to_string();
     let (hierarchy, names) = (place("hierarchy.tsv"), place("labels.tsv"));
     let expected = format!(
@@ -66,7 +66,7 @@ fn packed_files_are_read_and_told_by_the_name_inside() {
 #[test]
 fn a_file_that_is_not_there_is_no_bad_data() {
     let error = read(&PathBuf::from("no/such/file.tsv"), &ReadOptions::default()).unwrap_err();
-    assert_eq!(error.exit_code(), 66);
+    assert_eq!(error.kind(), crate::ErrorKind::NotFound);
 }
 
 #[test]

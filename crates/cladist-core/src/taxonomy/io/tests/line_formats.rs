@@ -31,6 +31,14 @@ fn a_label_may_be_called_root_if_it_is_somebodys_child() {
 }
 
 #[test]
+fn the_root_below_a_label_is_refused_with_its_line() {
+    let expected = ["line 2: the root, `ROOT`, is a child of `a` here; it is no label"];
+    assert_eq!(problems(Format::Tsv, "ROOT\ta\na\tROOT\n"), expected);
+    assert_eq!(problems(Format::Tsv, "a\tb\na\tROOT\n"), expected);
+    assert_eq!(problems(Format::Taxonomy, "Root\ta\na\tb\tROOT\n"), expected);
+}
+
+#[test]
 fn all_problems_of_a_file_are_found_in_one_pass() {
     let text = b"ROOT\ta\tA\nROOT\ta\tB\njust one\nx\ty\tz\tw\n\tb\nb\t\nnobody\tc\nd\td\n\xff\tq\n";
     let found = parse(text, Format::Tsv, &ReadOptions::default()).unwrap_err();
