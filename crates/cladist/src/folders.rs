@@ -25,13 +25,6 @@ pub const REPORTS: &str = "reports";
 /// Training, step by step.
 pub const JOURNAL: &str = "metrics.jsonl";
 
-/// The bundle of a run folder, or the folder itself.
-#[must_use]
-pub fn bundle_of(path: &Path) -> PathBuf {
-    let inner = path.join(BUNDLE);
-    if inner.join(MANIFEST).exists() { inner } else { path.to_owned() }
-}
-
 /// Refuses what is no folder.
 pub(crate) fn check_exists(path: &Path) -> Result<()> {
     if !path.exists() {

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use cladist::folders::bundle_of;
 use cladist::{Error, Model};
-use cladist_core::Taxonomy;
+use cladist_core::{Taxonomy, bundle};
 use serde::Serialize;
 
 use crate::error::Usage;
@@ -29,7 +28,7 @@ pub(super) fn run(
     json: bool,
     session: &Session,
 ) -> anyhow::Result<()> {
-    let place = out.map_or_else(|| bundle_of(run), Path::to_owned);
+    let place = out.map_or_else(|| bundle::find(run), |out| Ok(out.to_owned()))?;
     if out.is_some() && place.exists() {
         return Err(Usage::Exists(place).into());
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::{Common, Recipe, RunConfig, ThresholdSource};
+use cladist_core::bundle;
 use cladist_core::calibrate::Method;
 
 use crate::error::{Error, Result};
@@ -143,7 +144,7 @@ impl RunConfig {
     /// The settings of a run folder or bundle.
     pub fn of(path: &std::path::Path) -> Result<Self> {
         folders::check_exists(path)?;
-        Settings::read(&folders::bundle_of(path).join(folders::CONFIG))?.resolve()
+        Settings::read(&bundle::find(path)?.join(folders::CONFIG))?.resolve()
     }
 }
 

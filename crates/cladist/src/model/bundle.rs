@@ -13,7 +13,6 @@ use cladist_core::taxonomy::io::{from_json, to_json};
 use cladist_core::{Classifier, LabelCounts, Taxonomy};
 use cladist_nn::device;
 use cladist_nn::model::NeuralModel;
-use serde::de::DeserializeOwned;
 
 use super::{Parts, TrainedOn};
 use crate::config::{Recipe, RunConfig};
@@ -76,11 +75,8 @@ pub(super) fn load(
     let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
     let mut taxonomy = from_json(&bytes)
         .map_err(|problems| Error::from(BundleError::Content { path, reason: problems.to_string() }))?;
-    let mut counts: LabelCounts = json(&folder.join("label_counts.json"))?;
-    if counts.counts.len() != taxonomy.n_labels() {
-        let reason = format!("{} counts for {} labels", counts.counts.len(), taxonomy.n_labels());
-        return Err(BundleError::Content { path: folder.join("label_counts.json"), reason }.into());
-    }
+    let mut counts = LabelCounts::read(&folder.join("label_counts.json"), &taxonomy)?;
+    let thresholds = Thresholds::read(&folder.join("thresholds.json"), &taxonomy)?;
     if let Some(extend) = extend {
         let knows = matches!(&config.recipe, Recipe::Neural(recipe) if recipe.knows_new_labels());
         if !knows {
@@ -90,9 +86,8 @@ pub(super) fn load(
         counts = counts.moved(&taxonomy, &wider);
         taxonomy = wider;
     }
-    let calibration: Calibration = json(&folder.join("calibration.json"))?;
-    let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
-    let training: TrainedOn = json(&folder.join("training.json"))?;
+    let calibration = Calibration::read(&folder.join("calibration.json"))?;
+    let training: TrainedOn = bundle::read_json(&folder.join("training.json"))?;
     let (mut network, mut linear) = (None, None);
     let model: Arc<dyn Classifier> = match &config.recipe {
         Recipe::Linear(_) => {
@@ -105,7 +100,7 @@ pub(super) fn load(
         }
         Recipe::Mixed(mixed) => {
             let path = folder.join(WEIGHTS);
-            let weights: Weights = json(&path)?;
+            let weights: Weights = bundle::read_json(&path)?;
             if !weights.are_sound(mixed.members.len(), taxonomy.n_labels()) {
                 let reason = "weights for other members or labels".to_owned();
                 return Err(BundleError::Content { path, reason }.into());
@@ -120,12 +115,4 @@ pub(super) fn load(
     };
     let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.normalise()) };
     Ok(Parts { config, pipeline, network, linear, thresholds, counts, training })
-}
-
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
-    let refuse = |error: serde_json::Error| {
-        Error::from(BundleError::Content { path: path.to_owned(), reason: error.to_string() })
-    };
-    Ok(serde_json::from_slice(&bytes).map_err(refuse)?)
 }

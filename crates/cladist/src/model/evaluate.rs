@@ -114,7 +114,7 @@ impl Model {
         let job = work.job();
         job.progress.stage(&format!("score {}", split.name), split.documents.len() as u64);
         let bins = self.config().common.metrics.ece_bins;
-        let request = Request { job, top_k: self.config().common.metrics.cap(), ..Request::default() };
+        let request = Request { job, top_k: self.config().common.metrics.top_k(), ..Request::default() };
         self.threads.run(|| {
             let raw = self.pipeline().raw_scores(&split.documents, &request)?;
             let calibration = &self.pipeline().calibration;

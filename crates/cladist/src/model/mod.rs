@@ -135,7 +135,7 @@ impl Model {
     fn open_as(path: &Path, options: &OpenOptions, extend: Option<&mut bundle::Extend<'_>>) -> Result<Self> {
         folders::check_exists(path)?;
         let threads = Threads::new(options.threads)?;
-        let bundle = folders::bundle_of(path);
+        let bundle = cladist_core::bundle::find(path)?;
         let parts = threads.run(|| bundle::load(&bundle, &options.device, &options.set, extend))?;
         let in_run = bundle != path;
         let card = path.join(folders::DATA);
@@ -167,7 +167,7 @@ impl Model {
         save(folder, &self.parts, |writer| match (network, linear) {
             (Some(network), _) => network.save(writer),
             (None, Some(linear)) => linear.save(writer),
-            (None, None) => bundle::copy_members(&folders::bundle_of(&self.home.path), &self.parts, writer),
+            (None, None) => bundle::copy_members(&cladist_core::bundle::find(&self.home.path)?, &self.parts, writer),
         })
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Chosen {
 /// Scores dev once.
 pub(super) fn score(pipeline: &Pipeline, common: &Common, dev: &Split, work: &Work<'_>) -> Result<Scores> {
     work.job().progress.stage("score dev", dev.documents.len() as u64);
-    let request = Request { job: work.job(), top_k: common.metrics.cap(), ..Request::default() };
+    let request = Request { job: work.job(), top_k: common.metrics.top_k(), ..Request::default() };
     Ok(pipeline.raw_scores(&dev.documents, &request)?)
 }
 

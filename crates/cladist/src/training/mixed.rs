@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use cladist_core::bundle::Draft;
+use cladist_core::bundle::{self, Draft};
 use cladist_core::corpus::SplitName;
 use cladist_core::mixed::{Fitted, Mixed, MixedConfig, Weights, fit};
 use cladist_core::pipeline::Pipeline;
@@ -42,7 +42,7 @@ pub(super) fn run(training: &Training<'_>, recipe: &MixedConfig, threads: &Threa
     save(&draft.path(folders::BUNDLE), &parts, |writer| {
         writer.write(model::WEIGHTS, &weights)?;
         for (n, path) in recipe.members.iter().enumerate() {
-            writer.include(&model::member(n), &folders::bundle_of(Path::new(path)))?;
+            writer.include(&model::member(n), &bundle::find(Path::new(path))?)?;
         }
         Ok(())
     })?;

@@ -1,0 +1,1 @@
+//! Experiments of the literature, tuning, and studies of trained models.
