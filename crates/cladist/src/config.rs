@@ -1,10 +1,7 @@
-//! The settings of a run, resolved and checked.
+//! The settings of a run as typed values; [`Layers`] makes them of files and single settings.
 
-mod flags;
+mod layers;
 
-use std::path::Path;
-
-use cladist_core::Error;
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
 use cladist_core::corpus::{Ancestors, DataConfig};
 use cladist_core::decode::{DecodeConfig, Rule};
@@ -25,11 +22,9 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Table, Value};
 
-use crate::args::{NeuralArgs, TrainArgs};
+use crate::error::{Error, Result};
 use crate::heads::{self, Family, HeadInfo};
-use crate::settings::Settings;
-pub use flags::corpus_settings;
-use flags::layers;
+pub use layers::{Layers, difference};
 
 /// When the model is trained once more on train and dev together, after dev was used to choose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,9 +134,6 @@ pub struct Common {
     pub metrics: MetricOptions,
 }
 
-/// What names word vectors instead of an encoder.
-const WORDS: &str = "words:";
-
 /// Sections of linear heads.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -183,13 +175,13 @@ struct MixedSections {
 }
 
 impl Serialize for RunConfig {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.table().map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for RunConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         Self::from_table(Table::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
@@ -230,6 +222,11 @@ impl RunConfig {
         }
     }
 
+    /// As a settings file.
+    pub fn to_toml(&self) -> Result<String> {
+        Ok(toml::to_string(self)?)
+    }
+
     /// The head's name.
     #[must_use]
     pub fn head(&self) -> &'static str {
@@ -241,7 +238,7 @@ impl RunConfig {
     }
 
     /// As a file has it: values first, then sections.
-    fn table(&self) -> Result<Table, toml::ser::Error> {
+    fn table(&self) -> std::result::Result<Table, toml::ser::Error> {
         let mut table = Table::new();
         table.insert("head".to_owned(), self.head().into());
         match &self.recipe {
@@ -272,7 +269,7 @@ impl RunConfig {
         Ok(table)
     }
 
-    fn from_table(mut table: Table) -> Result<Self, String> {
+    fn from_table(mut table: Table) -> std::result::Result<Self, String> {
         let text = |error: toml::de::Error| error.to_string();
         let name = table.remove("head").and_then(|value| value.as_str().map(str::to_owned));
         let name = name.ok_or("`head` must be the name of a head")?;
@@ -340,103 +337,8 @@ impl RunConfig {
         self
     }
 
-    /// Lays defaults, file, flags and `--set` over each other and checks the result.
-    pub fn resolve(args: &TrainArgs) -> anyhow::Result<Self> {
-        let file = args.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
-        let name = args.head.as_deref().or(file.text("head")).unwrap_or("svm");
-        Self::from_layers(&[], &file, heads::find(name)?, args)
-    }
-
-    /// The settings of one of several heads that share a file and a command line, on top of settings that lie under
-    /// the user's. What the user says of other heads does not concern this one.
-    pub fn resolve_one_of(head: &HeadInfo, under: &[(&str, &str)], args: &TrainArgs) -> anyhow::Result<Self> {
-        let mut file = args.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
-        file.retain(|key| !heads::is_of_other(key, head.name));
-        let mut args = args.clone();
-        args.set.retain(|argument| !heads::is_of_other(argument, head.name));
-        let mut under = under.to_vec();
-        under.retain(|(key, _)| !heads::is_of_other(key, head.name));
-        // Of training on an encoder, nothing concerns linear models, nor members that were trained already.
-        let key = |argument: &str| argument.split('=').next().unwrap_or(argument).trim().to_owned();
-        let trains = |key: &str| {
-            let section = key.split('.').next().unwrap_or(key);
-            ["train", "tokens", "shortlist", "ranker", "task", "branches", "encoder"].contains(&section)
-        };
-        match head.family {
-            Family::Linear(_) | Family::Mixed => {
-                let is_linear = matches!(head.family, Family::Linear(_));
-                let is_own = |key: &str| is_linear && ["train.epochs", "train.seed"].contains(&key);
-                args.neural = NeuralArgs::default();
-                file.retain(|key| !trains(key));
-                args.set.retain(|argument| !trains(&key(argument)) || is_own(&key(argument)));
-                under.retain(|(key, _)| !trains(key));
-            }
-            Family::Neural(_) => {}
-        }
-        Self::from_layers(&under, &file, head, &args)
-    }
-
-    fn from_layers(
-        under: &[(&str, &str)],
-        file: &Settings,
-        head: &HeadInfo,
-        args: &TrainArgs,
-    ) -> anyhow::Result<Self> {
-        let mut defaults = Self::new(head);
-        if let (Family::Mixed, Some(first)) = (head.family, args.members.first()) {
-            // What the members saw of the corpus is what they are weighed on.
-            defaults.common.data = crate::model::settings_of(first)?.common.data;
-        }
-        let mut settings = layers(&defaults, under, file, head, args)?;
-        let one_label = settings.text("task") == Some("multi-class");
-        let on_words = settings.text("encoder").is_some_and(|encoder| encoder.starts_with(WORDS));
-        if one_label || on_words {
-            if one_label {
-                defaults = defaults.for_one_label();
-            }
-            if on_words {
-                defaults = defaults.for_word_vectors();
-            }
-            settings = layers(&defaults, under, file, head, args)?;
-        }
-        let mut config: Self = settings.resolve()?;
-        config.validate()?;
-        if let Recipe::Neural(recipe) = &mut config.recipe {
-            recipe.head.settle(recipe.train.all_epochs());
-            // A run can be taken up again from anywhere.
-            let (kind, path) = match recipe.encoder.strip_prefix(WORDS) {
-                Some(path) => (WORDS, path),
-                None => ("", recipe.encoder.as_str()),
-            };
-            if Path::new(path).exists() {
-                recipe.encoder = format!("{kind}{}", std::path::absolute(path)?.display());
-            }
-        }
-        Ok(config)
-    }
-
-    /// Defaults where each document has exactly one label: the most probable one is the answer.
-    fn for_one_label(mut self) -> Self {
-        self.common.thresholds = ThresholdSource::Fixed;
-        self.common.decode.top_k = Some(1);
-        self.common.decode.at_least = 1;
-        self.common.calibrate.method = Method::None;
-        self
-    }
-
-    /// Defaults where no encoder was pretrained: what is above word vectors learns as fast as they do.
-    fn for_word_vectors(mut self) -> Self {
-        if let Recipe::Neural(recipe) = &mut self.recipe {
-            let rate = 1e-3;
-            recipe.train.learning_rate = rate;
-            recipe.train.output.learning_rate = Some(rate);
-            recipe.train.labels.learning_rate = Some(rate);
-        }
-        self
-    }
-
     /// Checks what types cannot.
-    pub fn validate(&self) -> anyhow::Result<()> {
+    pub fn validate(&self) -> Result<()> {
         let Common { refit: _, thresholds: _, data, calibrate, fit_thresholds, decode, metrics } =
             &self.common;
         match &self.recipe {
@@ -451,10 +353,8 @@ impl RunConfig {
         if decode.rule == Rule::PredictedCount && !matches!(self.recipe, Recipe::Neural(_)) {
             return Err(Error::setting(
                 "decode.rule",
-                "`threshold`, but with heads on encoders",
-                "predicted-count",
-            )
-            .into());
+                "can be `predicted-count` with heads on encoders alone",
+            ));
         }
         data.validate()?;
         calibrate.validate()?;
@@ -469,10 +369,7 @@ impl RunConfig {
 struct Section<'a>(&'a AnyHeadConfig);
 
 impl Serialize for Section<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.0.serialize_section(serializer)
     }
 }
-
-#[cfg(test)]
-mod tests;

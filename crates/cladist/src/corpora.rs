@@ -1,97 +1,78 @@
-//! From flags to a corpus on disk, and what becomes of its bad lines.
+//! Corpora for training and evaluation: files with what becomes of their bad lines, or documents in memory.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-use cladist_core::Error;
-use cladist_core::corpus::{CorpusSource, DataConfig};
+use cladist_core::corpus::{self, Corpus, CorpusSource, DataConfig, DataReport, Split, SplitName};
 use cladist_core::readers::{BadLine, BadLines, Reject};
+use serde::{Deserialize, Serialize};
 
-use crate::args::CorpusArgs;
-use crate::config::corpus_settings;
-use crate::error::ConfigError;
-use crate::session::Session;
-use crate::settings::Settings;
+use crate::error::{Error, Result};
+use crate::observe::{Event, Work};
 
-/// The files that the flags name; flags for single files win over the folder's. `known` is what a run remembers.
-pub fn source(args: &CorpusArgs, known: Option<CorpusSource>) -> anyhow::Result<CorpusSource> {
-    let mut source = match (&args.corpus, known) {
-        (Some(folder), _) => CorpusSource::folder(folder)?,
-        (None, Some(known)) => known,
-        (None, None) => CorpusSource::default(),
-    };
-    for (file, place) in
-        [(&args.train, &mut source.train), (&args.dev_file, &mut source.dev), (&args.test, &mut source.test)]
-    {
-        if let Some(file) = file {
-            *place = vec![file.clone()];
-        }
-    }
-    if source.train.is_empty() && source.dev.is_empty() && source.test.is_empty() {
-        bail!(ConfigError::Missing("no corpus given\nhint: pass `--corpus DIR`, or `--train FILE`, `--test FILE` and `--taxonomy FILE`".to_owned()));
-    }
-    if let Some(file) = &args.taxonomy {
-        source.taxonomy = Some(file.clone());
-    }
-    if let Some(file) = &args.labels {
-        source.names = Some(file.clone());
-    }
-    if let Some(language) = &args.language {
-        source.vocabulary.language.clone_from(language);
-    }
-    Ok(source)
+/// What becomes of lines that cannot be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum BadLinePolicy {
+    /// The first one is an error.
+    #[default]
+    Stop,
+    /// They are set aside in this file, or in the default place of the work: `rejects.jsonl` in a run folder.
+    SetAside(Option<PathBuf>),
+    /// They are left out without a trace: for a rehearsal.
+    PassOver,
 }
 
-/// How a corpus is read by a command that has no run: the defaults and the flags.
-pub fn data_config(args: &CorpusArgs) -> anyhow::Result<DataConfig> {
-    #[derive(serde::Deserialize)]
-    struct Section {
-        data: DataConfig,
+impl BadLinePolicy {
+    /// The same with a place for those who name none.
+    #[must_use]
+    pub fn or_at(&self, place: &Path) -> Self {
+        match self {
+            Self::SetAside(None) => Self::SetAside(Some(place.to_owned())),
+            other => other.clone(),
+        }
     }
-    let mut settings = Settings::default();
-    settings.set("data.dev", 0.0)?;
-    corpus_settings(&mut settings, args)?;
-    Ok(settings.resolve::<Section>()?.data)
+
+    /// Runs `read` by this policy; tells of lines that were set aside, and returns how many.
+    pub fn apply<T>(
+        &self,
+        work: &Work<'_>,
+        read: impl FnOnce(&mut BadLines<'_>) -> cladist_core::Result<T>,
+    ) -> Result<(T, u64)> {
+        let path = match self {
+            Self::Stop => return Ok((read(&mut BadLines::Stop)?, 0)),
+            Self::PassOver => {
+                let mut ignore = |_: BadLine| Ok(());
+                return Ok((read(&mut BadLines::Skip(&mut ignore))?, 0));
+            }
+            Self::SetAside(path) => path.clone().unwrap_or_else(|| PathBuf::from(crate::folders::REJECTS)),
+        };
+        let mut rejects = Rejects::new(path);
+        let mut sink = |bad: BadLine| rejects.take(&bad);
+        let value = read(&mut BadLines::Skip(&mut sink))?;
+        if rejects.n > 0 {
+            let text = format!("rejected lines: {}, see {}", rejects.n, rejects.path.display());
+            work.tell(&Event::Warning(text));
+        }
+        Ok((value, rejects.n))
+    }
 }
 
 /// Where rejected lines go. The file is made with the first of them.
-#[derive(Debug)]
-pub struct Rejects {
+pub(crate) struct Rejects {
     path: PathBuf,
     file: Option<BufWriter<File>>,
-    n: usize,
+    n: u64,
 }
 
 impl Rejects {
-    /// Rejects that will be written to `path`.
-    #[must_use]
-    pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: None, n: 0 }
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, file: None, n: 0 }
     }
 
-    /// How many lines were rejected so far.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.n
-    }
-
-    /// Whether no line was rejected.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.n == 0
-    }
-
-    /// Tells the user, if there is something to tell.
-    pub fn tell(&self, session: &Session) {
-        if !self.is_empty() {
-            session.output.warn(format!("rejected lines: {}, see {}", self.n, self.path.display()));
-        }
-    }
-
-    fn take(&mut self, bad: &BadLine) -> cladist_core::Result<()> {
-        let fail = |source| Error::Io { action: "write", path: self.path.clone(), source };
+    pub(crate) fn take(&mut self, bad: &BadLine) -> cladist_core::Result<()> {
+        let fail = |source| cladist_core::Error::Io { action: "write", path: self.path.clone(), source };
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(BufWriter::new(File::create(&self.path).map_err(fail)?)),
@@ -102,15 +83,123 @@ impl Rejects {
     }
 }
 
-/// Runs `read` with bad lines set aside in `rejects` if `skip`, or else with the first one as an error.
-pub fn with_bad_lines<T>(
-    skip: bool,
-    rejects: &mut Rejects,
-    read: impl FnOnce(&mut BadLines<'_>) -> cladist_core::Result<T>,
-) -> cladist_core::Result<T> {
-    if !skip {
-        return read(&mut BadLines::Stop);
+/// What a run learns from.
+#[derive(Debug, Clone)]
+pub enum Documents {
+    /// Files, read by the settings of the run; the run folder remembers them.
+    Files(CorpusSource),
+    /// Documents with their labels, in memory.
+    Memory(Box<Corpus>),
+}
+
+impl From<CorpusSource> for Documents {
+    fn from(source: CorpusSource) -> Self {
+        Self::Files(source)
     }
-    let mut sink = |bad: BadLine| rejects.take(&bad);
-    read(&mut BadLines::Skip(&mut sink))
+}
+
+impl From<Corpus> for Documents {
+    fn from(corpus: Corpus) -> Self {
+        Self::Memory(Box::new(corpus))
+    }
+}
+
+/// A corpus with what was learnt about it.
+pub(crate) struct Loaded {
+    pub(crate) source: CorpusSource,
+    pub(crate) corpus: Corpus,
+    pub(crate) data: DataReport,
+    pub(crate) rejected: u64,
+    /// Whether dev was held out of train.
+    pub(crate) held_out: bool,
+}
+
+impl Documents {
+    /// Reads files, or takes what is in memory; holds out dev if the settings ask for it.
+    pub(crate) fn load(&self, config: &DataConfig, bad: &BadLinePolicy, work: &Work<'_>) -> Result<Loaded> {
+        let loaded = match self {
+            Self::Files(source) => {
+                let source = whole_paths(source.clone())?;
+                if source.train.is_empty() {
+                    return Err(Error::NoSplit { split: SplitName::Train, purpose: "to learn from" });
+                }
+                let ((corpus, data), rejected) =
+                    bad.apply(work, |lines| corpus::load(&source, config, lines, &work.job()))?;
+                let held_out = data.split(SplitName::Train).is_some_and(|split| split.held_out > 0);
+                Loaded { source, corpus, data, rejected, held_out }
+            }
+            Self::Memory(corpus) => {
+                config.validate()?;
+                let mut corpus = corpus.as_ref().clone();
+                let held_out = hold_out(&mut corpus, config);
+                let source = CorpusSource::default();
+                Loaded { source, corpus, data: DataReport::default(), rejected: 0, held_out }
+            }
+        };
+        if !loaded.data.splits.is_empty() {
+            work.tell(&Event::Corpus(&loaded.data));
+        }
+        Ok(loaded)
+    }
+}
+
+/// Takes a share of train for dev, if there is none.
+fn hold_out(corpus: &mut Corpus, config: &DataConfig) -> bool {
+    let Some(train) = corpus.train.as_mut().filter(|_| corpus.dev.is_none() && config.dev > 0.0) else {
+        return false;
+    };
+    let gold: Vec<Vec<usize>> =
+        train.gold.iter().map(|gold| gold.iter().map(|label| label.index()).collect()).collect();
+    let (kept, held) = corpus::split(&gold, config.dev, config.seed, true);
+    let take = |places: &[usize], name: SplitName| Split {
+        name,
+        documents: places.iter().map(|&n| train.documents[n].clone()).collect(),
+        gold: places.iter().map(|&n| train.gold[n].clone()).collect(),
+    };
+    let (left, dev) = (take(&kept, SplitName::Train), take(&held, SplitName::Dev));
+    let any = !dev.documents.is_empty();
+    if any {
+        (corpus.train, corpus.dev) = (Some(left), Some(dev));
+    }
+    any
+}
+
+/// What a run folder remembers of its corpus.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DataCard {
+    /// The files, with whole paths; none for documents in memory.
+    pub source: CorpusSource,
+    /// BLAKE3 of each file, as it was in training.
+    pub files: BTreeMap<String, String>,
+    /// What was counted while reading.
+    pub report: serde_json::Value,
+}
+
+impl DataCard {
+    pub(crate) fn of(loaded: &Loaded) -> Result<Self> {
+        let Loaded { source, data, .. } = loaded;
+        Ok(Self { source: source.clone(), files: hashes(source)?, report: serde_json::to_value(data)? })
+    }
+}
+
+/// The source with whole paths, so that the run finds its corpus from anywhere.
+pub fn whole_paths(mut source: CorpusSource) -> Result<CorpusSource> {
+    let files = source.train.iter_mut().chain(&mut source.dev).chain(&mut source.test);
+    for path in files.chain(&mut source.taxonomy).chain(&mut source.names) {
+        *path = std::path::absolute(&*path).map_err(Error::io("find", path))?;
+    }
+    Ok(source)
+}
+
+/// BLAKE3 of every file; folders are left out.
+pub fn hashes(source: &CorpusSource) -> Result<BTreeMap<String, String>> {
+    let mut hashes = BTreeMap::new();
+    let files = source.train.iter().chain(&source.dev).chain(&source.test);
+    for path in files.chain(&source.taxonomy).chain(&source.names).filter(|path| path.is_file()) {
+        let mut hasher = blake3::Hasher::new();
+        let mut file = File::open(path).map_err(Error::io("read", path))?;
+        io::copy(&mut file, &mut hasher).map_err(Error::io("read", path))?;
+        hashes.insert(path.display().to_string(), hasher.finalize().to_hex().to_string());
+    }
+    Ok(hashes)
 }

@@ -1,13 +1,25 @@
-//! What can be wrong with a command line or a configuration, and which exit code says so.
+//! What can go wrong when models are opened, used and trained, and of what kind it is.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cladist_core::ErrorKind;
+use cladist_core::corpus::SplitName;
 
-/// Settings that cannot be used.
+/// A result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong in this crate. [`Error::kind`] says what a program should make of it; the sources of
+/// other crates are kept.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// Not TOML.
+#[non_exhaustive]
+pub enum Error {
+    /// Corpora, taxonomies, bundles, metrics, linear models.
+    #[error(transparent)]
+    Core(#[from] cladist_core::Error),
+    /// Encoders, heads and their training.
+    #[error(transparent)]
+    Network(cladist_nn::Error),
+    /// A settings file is not TOML.
     #[error("`{}` is not valid TOML: {reason}", path.display())]
     Syntax {
         /// The file.
@@ -15,92 +27,243 @@ pub enum ConfigError {
         /// The parser's words.
         reason: String,
     },
-    /// A `--set` without `=`.
-    #[error("`--set {0}` has no value\nhint: write `--set key=value`, such as `--set train.seed=7`")]
-    Argument(String),
+    /// A setting without a value.
+    #[error("`{0}` has no value: settings are written `key=value`")]
+    NoValue(String),
     /// A key with an empty part.
     #[error("`{0}` is not the name of a setting")]
     Key(String),
+    /// A value that holds more than one line: what follows the first would be lost.
+    #[error("the value of `{0}` has more than one line")]
+    Lines(String),
     /// A key below something that is not a section.
-    #[error("`{key}` cannot be set: what stands above it is a value, not a section")]
-    NotASection {
-        /// The key.
-        key: String,
-    },
+    #[error("`{0}` cannot be set: what stands above it is a value, not a section")]
+    NotASection(String),
     /// A value or key that the head's settings do not have.
-    #[error("unusable setting: {0}\nhint: `--print-config` shows every setting of the head")]
+    #[error("unusable setting: {0}")]
     Refused(String),
-    /// A head that is not in the table.
-    #[error("unknown head `{name}`\nhint: one of {known}")]
-    UnknownHead {
-        /// As typed.
-        name: String,
-        /// All heads.
-        known: String,
+    /// A setting that has no effect, or that is missing, together with the others.
+    #[error("`{key}` {problem}")]
+    Setting {
+        /// The key, with its section.
+        key: String,
+        /// What is wrong.
+        problem: String,
     },
     /// A choice that is not in a table.
-    #[error("unknown {what} `{name}`\nhint: one of {known}")]
+    #[error("unknown {what} `{name}`: one of {known}")]
     UnknownChoice {
-        /// What was chosen: `corpus format`, …
+        /// What was chosen: `head`, `split`, `corpus format`, …
         what: &'static str,
-        /// As typed.
+        /// As given.
         name: String,
         /// All choices.
         known: String,
     },
-    /// A flag that only makes sense with another.
-    #[error("{0}")]
-    Missing(String),
-    /// A corpus that did not pass its check.
-    #[error("the corpus has problems")]
-    Unclean,
-    /// A run folder that is not there.
-    #[error("{0}")]
-    NoRun(String),
+    /// A head on an encoder without one.
+    #[error("the head `{head}` needs an encoder")]
+    NoEncoder {
+        /// The head.
+        head: &'static str,
+    },
+    /// A run folder or bundle that is not there.
+    #[error("`{}` does not exist", .0.display())]
+    NoRun(PathBuf),
+    /// A folder without an unfinished run.
+    #[error("`{}` has no run to resume", .0.display())]
+    NothingToResume(PathBuf),
+    /// An unfinished run was begun with other settings than it is to go on with.
+    #[error("the run in `{}` was begun with other settings: {difference}", path.display())]
+    OtherSettings {
+        /// The run folder.
+        path: PathBuf,
+        /// The first setting that differs, with both values.
+        difference: String,
+    },
     /// A place that is taken.
-    #[error("`{}` already exists\nhint: choose another place, or pass `--overwrite`", .0.display())]
+    #[error("`{}` already exists", .0.display())]
     Exists(PathBuf),
+    /// A place with a run that can go on.
+    #[error("`{}` has an unfinished run", .0.display())]
+    Unfinished(PathBuf),
+    /// A place that holds something else than a run, which is not replaced.
+    #[error("`{}` is not a run folder, so it is not replaced", .0.display())]
+    NotARun(PathBuf),
+    /// A run folder with files that no training wrote, which are not removed.
+    #[error("`{}` holds what is not part of its run: `{files}`", path.display())]
+    Foreign {
+        /// The run folder.
+        path: PathBuf,
+        /// The files.
+        files: String,
+    },
+    /// Training has nowhere to write to.
+    #[error("no run folder given")]
+    NoFolder,
+    /// Neither files nor documents were given.
+    #[error("no corpus given")]
+    NoCorpus,
+    /// A split that is needed for a purpose.
+    #[error("the corpus has no {split} split {purpose}")]
+    NoSplit {
+        /// The split.
+        split: SplitName,
+        /// What it is needed for.
+        purpose: &'static str,
+    },
+    /// A model reads text, and the documents are features, or the other way round.
+    #[error("{model} reads {reads}, but the documents are {given}")]
+    Documents {
+        /// Which model.
+        model: String,
+        /// `text` or `features`.
+        reads: &'static str,
+        /// The other.
+        given: &'static str,
+    },
+    /// An ensemble of fewer than two.
+    #[error("an ensemble has at least two members")]
+    TooFewMembers,
+    /// A member that was trained on what members are weighed on.
+    #[error("`{}` was trained on dev, on which ensemble weights are fitted", .0.display())]
+    MemberSawDev(PathBuf),
+    /// A member whose dev documents are among the training documents of another.
+    #[error("`{}` held out other documents for dev than the first member", .0.display())]
+    MemberHeldOut(PathBuf),
+    /// A setting that parameters depend on.
+    #[error("`{change}` cannot be changed after training: only settings of `{head}`, `tokens` and `shortlist` can, except `shortlist.match_only`")]
+    Fixed {
+        /// As given.
+        change: String,
+        /// The model's head.
+        head: &'static str,
+    },
+    /// New labels for a model that cannot score them.
+    #[error("`{head}` has an output for each label of its training, and none for new ones")]
+    NoNewLabels {
+        /// The head.
+        head: &'static str,
+    },
+    /// There is nothing to add.
+    #[error("the model knows all {labels} labels already: there is nothing to add")]
+    NothingToAdd {
+        /// Labels of the vocabulary.
+        labels: usize,
+    },
+    /// Levels that the taxonomy does not have.
+    #[error("levels begin at {first}, but the taxonomy has {n_levels}")]
+    NoSuchLevel {
+        /// The first level asked for.
+        first: usize,
+        /// The depth of the taxonomy.
+        n_levels: usize,
+    },
+    /// What a model is asked for is not in it.
+    #[error("`{head}` {problem}")]
+    Unsupported {
+        /// The model's head.
+        head: &'static str,
+        /// What it cannot do.
+        problem: &'static str,
+    },
+    /// Two models that are compared read different documents, labels or gold.
+    #[error("the runs {0}")]
+    NotComparable(&'static str),
+    /// Threads that cannot be had.
+    #[error("cannot start {n} threads: {reason}")]
+    Threads {
+        /// How many.
+        n: usize,
+        /// Why not.
+        reason: String,
+    },
+    /// Training was stopped; the run folder can be resumed.
+    #[error("training was stopped; the run in `{}` can be resumed", .0.display())]
+    Stopped(PathBuf),
+    /// A file of a run folder that should be ours is damaged.
+    #[error("cannot use `{}`: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A fault of this crate: what it holds cannot be written.
+    #[error("cannot serialise {what}")]
+    Serialise {
+        /// What.
+        what: &'static str,
+        /// The serialiser's words.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
-/// The exit code of a kind of error, of the sysexits family: 65 bad data, 66 no input, 74 disk, 75 try again, 78 settings.
-fn code_of(kind: ErrorKind) -> u8 {
-    match kind {
-        ErrorKind::Data | ErrorKind::Bundle | ErrorKind::Encoder => 65,
-        ErrorKind::NotFound => 66,
-        ErrorKind::Io => 74,
-        ErrorKind::Busy | ErrorKind::Cancelled => 75,
-        ErrorKind::Setting => 78,
-        _ => 70,
+impl Error {
+    /// What a program should make of it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Core(error) => error.kind(),
+            Self::Network(error) => error.kind(),
+            Self::NoRun(_) | Self::NothingToResume(_) => ErrorKind::NotFound,
+            Self::Documents { .. } | Self::NotComparable(_) | Self::NoSplit { .. } => ErrorKind::Data,
+            Self::Damaged { .. } => ErrorKind::Bundle,
+            Self::Stopped(_) => ErrorKind::Cancelled,
+            Self::Serialise { .. } => ErrorKind::Internal,
+            _ => ErrorKind::Setting,
+        }
+    }
+
+    /// Whether work ended because it was asked to.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.kind() == ErrorKind::Cancelled
+    }
+
+    /// A setting that does not go together with the others.
+    pub(crate) fn setting(key: &str, problem: impl Into<String>) -> Self {
+        Self::Setting { key: key.to_owned(), problem: problem.into() }
+    }
+
+    pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let wrap = cladist_core::Error::io(action, path);
+        move |source| Self::Core(wrap(source))
     }
 }
 
-/// The exit code of an error: the first cause that has one decides.
-#[must_use]
-pub fn exit_code(error: &anyhow::Error) -> u8 {
-    let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
-    };
-    // Whoever reads has seen enough.
-    if error.chain().any(broken_pipe) {
-        return 0;
-    }
-    for cause in error.chain() {
-        if let Some(core) = cause.downcast_ref::<cladist_core::Error>() {
-            return code_of(core.kind());
-        }
-        if let Some(neural) = cause.downcast_ref::<cladist_nn::Error>() {
-            return code_of(neural.kind());
-        }
-        if let Some(config) = cause.downcast_ref::<ConfigError>() {
-            return match config {
-                ConfigError::NoRun(_) => 66,
-                ConfigError::Unclean => 65,
-                _ => 78,
-            };
-        }
-        if cause.is::<std::io::Error>() {
-            return 74;
+impl From<cladist_nn::Error> for Error {
+    fn from(error: cladist_nn::Error) -> Self {
+        match error {
+            cladist_nn::Error::Core(error) => Self::Core(error),
+            other => Self::Network(other),
         }
     }
-    70
+}
+
+impl From<cladist_core::bundle::BundleError> for Error {
+    fn from(error: cladist_core::bundle::BundleError) -> Self {
+        Self::Core(error.into())
+    }
+}
+
+impl From<cladist_core::corpus::CorpusError> for Error {
+    fn from(error: cladist_core::corpus::CorpusError) -> Self {
+        Self::Core(error.into())
+    }
+}
+
+impl From<toml::ser::Error> for Error {
+    fn from(error: toml::ser::Error) -> Self {
+        Self::Serialise { what: "settings", source: error.into() }
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Serialise { what: "JSON", source: error.into() }
+    }
 }

@@ -1,9 +1,11 @@
-//! The table of heads: what `train --head` accepts. Help, errors and the settings of a head derive from it.
+//! The table of heads: what can be trained. Help, errors and the settings of a head derive from it.
 
 use std::sync::LazyLock;
 
 use cladist_core::linear::LinearHead;
 use cladist_nn::heads::AnyHeadConfig;
+
+use crate::error::{Error, Result};
 
 /// A head.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +44,7 @@ impl Family {
 /// Several models as one.
 pub const MIXED: HeadInfo = HeadInfo {
     name: "mixed",
-    description: "trained models together (`--member RUN` for each), by weights fitted on dev",
+    description: "an ensemble of trained models, by weights fitted on dev",
     family: Family::Mixed,
 };
 
@@ -103,9 +105,9 @@ pub fn section(key: &str) -> Option<&'static str> {
 }
 
 /// The head of this name.
-pub fn find(name: &str) -> anyhow::Result<&'static HeadInfo> {
+pub fn find(name: &str) -> Result<&'static HeadInfo> {
     all().find(|head| head.name == name).ok_or_else(|| {
         let known = all().map(|head| format!("`{}`", head.name)).collect::<Vec<_>>().join(", ");
-        crate::error::ConfigError::UnknownHead { name: name.to_owned(), known }.into()
+        Error::UnknownChoice { what: "head", name: name.to_owned(), known }
     })
 }

@@ -1,105 +1,132 @@
-//! Documents to be labelled, from files and streams of any kind.
+//! Documents to be labelled: files and streams of any format, one after the other, read as they are needed.
 
-use std::io::{self, BufRead};
+use std::collections::VecDeque;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::Context;
-use cladist_core::readers::{BadKind, BadLine, BadLines, Format, ReadOptions, Reader};
-use cladist_core::{Document, Error, files};
+use cladist_core::readers::{BadLine, BadLines, Expect, Format, ReadOptions, Reader};
+use cladist_core::{Cancel, Document};
 
-use crate::args::{InputArgs, InputFormat};
+use crate::corpora::{BadLinePolicy, Rejects};
+use crate::error::Result;
+use crate::folders;
+use crate::model::Model;
 
-/// Documents of one file or stream.
+/// Where documents come from.
 pub enum Input {
-    /// A document of its own, taken once.
-    Whole(Option<Document>),
-    /// Records of a corpus format.
-    Records(Reader),
-    /// Lines of `id TAB text`.
-    Pairs(Reader),
+    /// A file or a folder.
+    Path(PathBuf),
+    /// A stream with a name for messages, such as standard input.
+    Stream(PathBuf, Box<dyn Read + Send>),
 }
 
-impl Input {
-    /// Opens a file, or standard input for `-`. `features` says that the model reads features, not text.
-    pub fn open(path: &Path, args: &InputArgs, features: bool) -> anyhow::Result<Self> {
-        let options = ReadOptions { text_field: args.text_field.clone(), ..ReadOptions::default() };
-        let mut stream: Box<dyn BufRead + Send> = if path == Path::new("-") {
-            files::decompress(io::stdin()).context("cannot read standard input")?
-        } else if path.is_dir() {
-            return Ok(Self::Records(Reader::open(path, None, &options)?));
-        } else {
-            files::open(path)?
-        };
-        if features {
-            return Ok(Self::Records(Reader::stream(path, stream, feature_format(args), &options)?));
+impl From<&Path> for Input {
+    fn from(path: &Path) -> Self {
+        Self::Path(path.to_owned())
+    }
+}
+
+/// How inputs are read.
+#[derive(Debug, Clone)]
+pub struct InputOptions {
+    /// Their format; without one, each is recognised by its ending or its content.
+    pub format: Option<Format>,
+    /// Which fields make an id and a text.
+    pub read: ReadOptions,
+    /// What becomes of lines that cannot be read.
+    pub bad_lines: BadLinePolicy,
+    /// When to stop.
+    pub cancel: Cancel,
+}
+
+impl Model {
+    /// Documents are read as in training: the same fields make the same text.
+    #[must_use]
+    pub fn input_options(&self) -> InputOptions {
+        let expect = if self.trained_on().features { Expect::Features } else { Expect::Text };
+        InputOptions {
+            format: None,
+            read: self.config().common.data.read_options().expecting(expect),
+            bad_lines: BadLinePolicy::Stop,
+            cancel: Cancel::default(),
         }
-        let format = match args.input_format {
-            Some(format) => format,
-            None => sniff(path, stream.fill_buf().map_err(Error::io("read", path))?),
+    }
+}
+
+/// The documents of inputs, in order.
+pub struct DocumentStream {
+    inputs: VecDeque<Input>,
+    reader: Option<Reader>,
+    options: InputOptions,
+    rejects: Option<Rejects>,
+    rejected: Arc<AtomicU64>,
+    ended: bool,
+}
+
+impl DocumentStream {
+    /// Opens inputs one after the other, each when the one before has ended.
+    #[must_use]
+    pub fn new(inputs: impl IntoIterator<Item = Input>, options: InputOptions) -> Self {
+        let rejects = match &options.bad_lines {
+            BadLinePolicy::Stop | BadLinePolicy::PassOver => None,
+            BadLinePolicy::SetAside(path) => {
+                let path = path.clone().unwrap_or_else(|| PathBuf::from(folders::REJECTS));
+                Some(Rejects::new(path))
+            }
         };
-        let kind = match format {
-            InputFormat::Document => return whole(path, stream),
-            InputFormat::Jsonl => Format::Jsonl,
-            InputFormat::Csv => Format::Csv,
-            InputFormat::Xmc => Format::Xmc,
-            InputFormat::Libsvm => Format::Libsvm,
-            InputFormat::Tsv | InputFormat::Text => Format::Text,
-        };
-        let reader = Reader::stream(path, stream, Some(kind), &options)?;
-        Ok(if format == InputFormat::Tsv { Self::Pairs(reader) } else { Self::Records(reader) })
+        let inputs = inputs.into_iter().collect();
+        Self { inputs, reader: None, options, rejects, rejected: Arc::default(), ended: false }
     }
 
-    /// The next document; `None` at the end.
-    pub fn next(&mut self, bad_lines: &mut BadLines<'_>) -> cladist_core::Result<Option<Document>> {
-        match self {
-            Self::Whole(document) => Ok(document.take()),
-            Self::Records(reader) => reader.next_document(bad_lines),
-            Self::Pairs(reader) => Ok(reader.next_document(bad_lines)?.map(|mut document| {
-                if let Some((id, text)) = document.text.split_once('\t') {
-                    (document.id, document.text) = (id.to_owned(), text.to_owned());
+    /// The number of lines set aside so far; it goes on counting when the stream is elsewhere.
+    #[must_use]
+    pub fn rejected(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.rejected)
+    }
+
+    fn read(&mut self) -> Result<Option<Document>> {
+        loop {
+            self.options.cancel.check()?;
+            let reader = match &mut self.reader {
+                Some(reader) => reader,
+                None => {
+                    let InputOptions { format, read, .. } = &self.options;
+                    let reader = match self.inputs.pop_front() {
+                        None => return Ok(None),
+                        Some(Input::Path(path)) => Reader::open(&path, *format, read)?,
+                        Some(Input::Stream(name, stream)) => Reader::stream(&name, stream, *format, read)?,
+                    };
+                    self.reader.insert(reader)
                 }
-                document
-            })),
+            };
+            let (rejects, rejected) = (&mut self.rejects, &self.rejected);
+            let mut sink = |bad: BadLine| {
+                rejected.fetch_add(1, Ordering::Relaxed);
+                rejects.as_mut().map_or(Ok(()), |rejects| rejects.take(&bad))
+            };
+            let mut policy = match self.options.bad_lines {
+                BadLinePolicy::Stop => BadLines::Stop,
+                BadLinePolicy::SetAside(_) | BadLinePolicy::PassOver => BadLines::Skip(&mut sink),
+            };
+            if let Some(document) = reader.next_document(&mut policy)? {
+                return Ok(Some(document));
+            }
+            self.reader = None;
         }
     }
 }
 
-fn feature_format(args: &InputArgs) -> Option<Format> {
-    match args.input_format {
-        Some(InputFormat::Xmc) => Some(Format::Xmc),
-        Some(InputFormat::Libsvm) => Some(Format::Libsvm),
-        _ => None,
-    }
-}
+impl Iterator for DocumentStream {
+    type Item = Result<Document>;
 
-fn whole(path: &Path, mut stream: Box<dyn BufRead + Send>) -> anyhow::Result<Input> {
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        Error::from(BadLine {
-            path: Arc::new(PathBuf::from(path)),
-            line: 0,
-            column: None,
-            kind: BadKind::InvalidUtf8,
-            content: String::new(),
-        })
-    })?;
-    Ok(Input::Whole(Some(Document::from_text(path.display().to_string(), text))))
-}
-
-/// By the ending, and where that says nothing by the first character.
-fn sniff(path: &Path, start: &[u8]) -> InputFormat {
-    let name = path.to_string_lossy().to_lowercase();
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    let ending = name.rsplit('.').next().unwrap_or_default();
-    match ending {
-        "jsonl" | "ndjson" | "json" => return InputFormat::Jsonl,
-        "tsv" => return InputFormat::Tsv,
-        "csv" => return InputFormat::Csv,
-        _ => {}
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.read().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
     }
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    if first == Some(&b'{') { InputFormat::Jsonl } else { InputFormat::Text }
 }

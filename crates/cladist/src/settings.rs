@@ -1,16 +1,14 @@
-//! Settings in layers: a head's defaults, then the `--config` file, then flags, then `--set`, later ones winning.
+//! Settings in layers: a head's defaults, then those of a file, then single ones, later ones winning.
 //!
 //! All layers are TOML tables until the last moment; then one strict deserialisation refuses what no type knows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, bail};
-use cladist_core::Error;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use crate::error::ConfigError;
+use crate::error::{Error, Result};
 
 /// Layers of settings, merged.
 #[derive(Debug, Clone, Default)]
@@ -18,17 +16,17 @@ pub struct Settings(Table);
 
 impl Settings {
     /// Settings from a file.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
+    pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let table = text
             .parse::<Table>()
-            .map_err(|error| ConfigError::Syntax { path: path.to_owned(), reason: error.to_string() })?;
+            .map_err(|error| Error::Syntax { path: path.to_owned(), reason: error.to_string() })?;
         Ok(Self(table))
     }
 
     /// Settings from a value that serialises to a table.
-    pub fn of(value: &impl serde::Serialize) -> anyhow::Result<Self> {
-        Ok(Self(Table::try_from(value).context("settings do not form a table")?))
+    pub fn of(value: &impl serde::Serialize) -> Result<Self> {
+        Ok(Self(Table::try_from(value)?))
     }
 
     /// Lays `over` on top.
@@ -37,33 +35,36 @@ impl Settings {
     }
 
     /// Sets one key, such as `train.seed`.
-    pub fn set(&mut self, key: &str, value: impl Into<Value>) -> anyhow::Result<()> {
+    pub fn set(&mut self, key: &str, value: impl Into<Value>) -> Result<()> {
         let mut parts: Vec<&str> = key.split('.').collect();
         let last = parts.pop().unwrap_or_default();
         if last.is_empty() || parts.iter().any(|part| part.is_empty()) {
-            bail!(ConfigError::Key(key.to_owned()));
+            return Err(Error::Key(key.to_owned()));
         }
         let mut table = &mut self.0;
         for part in parts {
             let entry = table.entry(part).or_insert_with(|| Value::Table(Table::new()));
-            let Value::Table(inner) = entry else { bail!(ConfigError::NotASection { key: key.to_owned() }) };
+            let Value::Table(inner) = entry else { return Err(Error::NotASection(key.to_owned())) };
             table = inner;
         }
         table.insert(last.to_owned(), value.into());
         Ok(())
     }
 
-    /// Applies a `--set` argument: `key=value`, the value as in TOML, or else a plain string.
-    pub fn set_argument(&mut self, argument: &str) -> anyhow::Result<()> {
+    /// Sets `key=value`, the value as in TOML, or else a plain string.
+    pub fn set_argument(&mut self, argument: &str) -> Result<()> {
         let Some((key, value)) = argument.split_once('=') else {
-            bail!(ConfigError::Argument(argument.to_owned()));
+            return Err(Error::NoValue(argument.to_owned()));
         };
         self.set_text(key.trim(), value)
     }
 
     /// Sets one key to a value as in TOML, or else to a plain string.
-    pub fn set_text(&mut self, key: &str, value: &str) -> anyhow::Result<()> {
+    pub fn set_text(&mut self, key: &str, value: &str) -> Result<()> {
         let value = value.trim();
+        if value.contains('\n') {
+            return Err(Error::Lines(key.to_owned()));
+        }
         let parsed =
             format!("value = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
         self.set(key, parsed.unwrap_or_else(|| Value::String(value.to_owned())))
@@ -72,6 +73,15 @@ impl Settings {
     /// Drops values and sections of the top level that are not to be kept.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.0.retain(|key, _| keep(key));
+    }
+
+    /// Only the values whose whole keys, such as `train.seed`, are to be kept.
+    pub fn filtered(&self, keep: impl Fn(&str) -> bool) -> Result<Self> {
+        let mut kept = Self::default();
+        for (key, value) in self.flat().into_iter().filter(|(key, _)| keep(key)) {
+            kept.set(&key, value)?;
+        }
+        Ok(kept)
     }
 
     /// Whether a key, such as `train.seed`, is set.
@@ -108,8 +118,8 @@ impl Settings {
     }
 
     /// Checks the settings against a type: unknown keys and wrong values are refused by name.
-    pub fn resolve<T: DeserializeOwned>(self) -> anyhow::Result<T> {
-        T::deserialize(self.0).map_err(|error| ConfigError::Refused(tidy(&error.to_string())).into())
+    pub fn resolve<T: DeserializeOwned>(self) -> Result<T> {
+        T::deserialize(self.0).map_err(|error| Error::Refused(tidy(&error.to_string())))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{STYLE, escape};
-use crate::commands::explain::{ByLabel, Explained};
+use crate::results::{ByLabel, Explained};
 
 /// The page.
 #[must_use]

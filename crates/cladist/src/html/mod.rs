@@ -1,8 +1,6 @@
 //! A report as one self-contained page: tables, and pictures where people would rather look than read.
 
-mod experiment;
 mod explain;
-mod plane;
 mod training;
 
 use std::fmt::Write;
@@ -10,19 +8,17 @@ use std::fmt::Write;
 use cladist_core::decode::{DecodeConfig, Rule, Thresholds};
 use cladist_core::metrics::{LabelRow, ReliabilityBin, Report};
 
-use crate::commands::evaluate::{Evaluation, HEADLINE, HEADS_OF_GROUPS, cells};
-use crate::output::figure;
+use crate::results::{Evaluation, HEADLINE, HEADS_OF_GROUPS, cells, figure};
 
-pub use experiment::experiment;
 pub use explain::explain;
-pub use plane::plane;
 pub use training::training;
 
 /// Colours of things shown together.
-const COLOURS: [&str; 8] =
+pub const COLOURS: [&str; 8] =
     ["#2f6f9f", "#c2571a", "#3c8c4a", "#8a4fa3", "#b08a1e", "#b8385e", "#2b9a95", "#7a6a5c"];
 
-const STYLE: &str = "
+/// The style of all pages.
+pub const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #667; --line: #d6dae2; --fill: #2f6f9f; --back: #fff; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ef; --soft: #9aa4b5; --line: #3a4250; --fill: #6fb1de; --back: #14181f; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back); max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
@@ -270,6 +266,6 @@ fn labels(page: &mut String, labels: &[LabelRow]) {
 }
 
 /// Text that is safe between tags.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

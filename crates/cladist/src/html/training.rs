@@ -7,8 +7,7 @@ use cladist_nn::train::Outcome;
 use cladist_nn::train::journal::{Kind, Record};
 
 use super::{COLOURS, STYLE, escape};
-use crate::commands::evaluate::{Evaluation, HEADLINE};
-use crate::output::figure;
+use crate::results::{Evaluation, HEADLINE, figure};
 
 /// Pictures: their title, and the values they show of train and of dev.
 const PICTURES: &[(&str, &[&str], &[&str])] = &[

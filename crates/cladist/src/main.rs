@@ -1,9 +1,0 @@
-//! The `cladist` program: a doorway to [`cladist::run`].
-
-/// Training steps allocate and free the same large tensors over and over; this allocator keeps their pages.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-fn main() -> std::process::ExitCode {
-    cladist::main()
-}

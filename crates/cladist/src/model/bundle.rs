@@ -1,0 +1,131 @@
+//! Model bundles on disk, checked before use.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cladist_core::bundle::{self, BundleError, Writer};
+use cladist_core::calibrate::Calibration;
+use cladist_core::decode::Thresholds;
+use cladist_core::linear::LinearModel;
+use cladist_core::mixed::{Mixed, Weights};
+use cladist_core::pipeline::Pipeline;
+use cladist_core::taxonomy::io::{from_json, to_json};
+use cladist_core::{Classifier, LabelCounts, Taxonomy};
+use cladist_nn::device;
+use cladist_nn::model::NeuralModel;
+use serde::de::DeserializeOwned;
+
+use super::{Parts, TrainedOn};
+use crate::config::{Recipe, RunConfig};
+use crate::error::{Error, Result};
+use crate::folders::{self, KIND};
+use crate::settings::Settings;
+
+/// Writes a bundle; `classifier` writes the files of its own.
+pub(crate) fn save(
+    target: &Path,
+    model: &Parts,
+    classifier: impl FnOnce(&Writer) -> cladist_core::Result<()>,
+) -> Result<()> {
+    let writer = Writer::create(target, KIND)?;
+    writer.write(folders::CONFIG, toml::to_string(&model.config)?.as_bytes())?;
+    writer.write("taxonomy.json", &to_json(model.pipeline.taxonomy()))?;
+    writer.write("calibration.json", &serde_json::to_vec(&model.pipeline.calibration)?)?;
+    writer.write("thresholds.json", &serde_json::to_vec_pretty(&model.thresholds)?)?;
+    writer.write("label_counts.json", &serde_json::to_vec(&model.counts)?)?;
+    writer.write("training.json", &serde_json::to_vec_pretty(&model.training)?)?;
+    classifier(&writer)?;
+    writer.finish()?;
+    Ok(())
+}
+
+/// The file of an ensemble's weights.
+pub(crate) const WEIGHTS: &str = "weights.json";
+
+/// The folder of a member of an ensemble.
+#[must_use]
+pub(crate) fn member(number: usize) -> String {
+    format!("member-{}", number + 1)
+}
+
+/// Copies what an ensemble is made of from its bundle.
+pub(super) fn copy_members(bundle: &Path, model: &Parts, writer: &Writer) -> cladist_core::Result<()> {
+    let Recipe::Mixed(mixed) = &model.config.recipe else { return Ok(()) };
+    let path = bundle.join(WEIGHTS);
+    writer.write(WEIGHTS, &std::fs::read(&path).map_err(cladist_core::Error::io("read", &path))?)?;
+    (0..mixed.members.len()).try_for_each(|n| writer.include(&member(n), &bundle.join(member(n))))
+}
+
+/// From the taxonomy of a bundle to one with more labels.
+pub(super) type Extend<'a> = dyn FnMut(&Taxonomy) -> Result<Taxonomy> + Send + 'a;
+
+/// Reads a bundle: settings may be changed, and labels added.
+pub(super) fn load(
+    folder: &Path,
+    device: &str,
+    changes: &[String],
+    extend: Option<&mut Extend<'_>>,
+) -> Result<Parts> {
+    bundle::verify(folder, KIND)?;
+    let mut settings = Settings::read(&folder.join(folders::CONFIG))?;
+    for change in changes {
+        settings.set_argument(change)?;
+    }
+    let config: RunConfig = settings.resolve()?;
+    let path = folder.join("taxonomy.json");
+    let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+    let mut taxonomy = from_json(&bytes)
+        .map_err(|problems| Error::from(BundleError::Content { path, reason: problems.to_string() }))?;
+    let mut counts: LabelCounts = json(&folder.join("label_counts.json"))?;
+    if counts.counts.len() != taxonomy.n_labels() {
+        let reason = format!("{} counts for {} labels", counts.counts.len(), taxonomy.n_labels());
+        return Err(BundleError::Content { path: folder.join("label_counts.json"), reason }.into());
+    }
+    if let Some(extend) = extend {
+        let knows = matches!(&config.recipe, Recipe::Neural(recipe) if recipe.knows_new_labels());
+        if !knows {
+            return Err(Error::NoNewLabels { head: config.head() });
+        }
+        let wider = extend(&taxonomy)?;
+        counts = counts.moved(&taxonomy, &wider);
+        taxonomy = wider;
+    }
+    let calibration: Calibration = json(&folder.join("calibration.json"))?;
+    let thresholds: Thresholds = json(&folder.join("thresholds.json"))?;
+    let training: TrainedOn = json(&folder.join("training.json"))?;
+    let (mut network, mut linear) = (None, None);
+    let model: Arc<dyn Classifier> = match &config.recipe {
+        Recipe::Linear(_) => {
+            Arc::clone(linear.insert(Arc::new(LinearModel::load(folder, taxonomy)?))) as _
+        }
+        Recipe::Neural(recipe) => {
+            let device = device::parse(device)?;
+            let model = NeuralModel::load(folder, recipe.design(), taxonomy, &counts, &device)?;
+            Arc::clone(network.insert(Arc::new(model))) as _
+        }
+        Recipe::Mixed(mixed) => {
+            let path = folder.join(WEIGHTS);
+            let weights: Weights = json(&path)?;
+            if !weights.are_sound(mixed.members.len(), taxonomy.n_labels()) {
+                let reason = "weights for other members or labels".to_owned();
+                return Err(BundleError::Content { path, reason }.into());
+            }
+            let members = (0..mixed.members.len())
+                .map(|n| {
+                    Ok(Arc::new(load(&folder.join(member(n)), device, &[], None)?.pipeline) as _)
+                })
+                .collect::<Result<_>>()?;
+            Arc::new(Mixed::new(members, taxonomy)?.with_weights(weights)?)
+        }
+    };
+    let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.normalise()) };
+    Ok(Parts { config, pipeline, network, linear, thresholds, counts, training })
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let refuse = |error: serde_json::Error| {
+        Error::from(BundleError::Content { path: path.to_owned(), reason: error.to_string() })
+    };
+    Ok(serde_json::from_slice(&bytes).map_err(refuse)?)
+}
