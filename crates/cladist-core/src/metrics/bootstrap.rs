@@ -142,11 +142,11 @@ pub(super) fn rounds(
 ) -> Result<Vec<f64>> {
     let progress = job.progress;
     let mut rounds = vec![f64::NAN; width * options.resamples];
-    rounds.par_chunks_mut(width.max(1)).enumerate().try_for_each(|(round, values)| {
+    rounds.par_chunks_mut(width.max(1)).enumerate().try_for_each(|(round, values)| -> Result<()> {
         job.cancel.check()?;
         fill(round, values);
         progress.advance(1);
-        Result::Ok(())
+        Ok(())
     })?;
     Ok(rounds)
 }
