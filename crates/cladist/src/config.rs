@@ -2,7 +2,7 @@
 
 mod layers;
 
-use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
+use cladist_core::calibrate::{CalibrateConfig, FitThresholds};
 use cladist_core::corpus::{Ancestors, DataConfig};
 use cladist_core::decode::{DecodeConfig, Rule};
 use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain, RankerConfig};

@@ -1,6 +1,6 @@
 //! Where things stand in a run folder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cladist_core::bundle::{BundleError, MANIFEST};
 

@@ -176,8 +176,10 @@ impl Model {
     ) -> Result<(Split, DataReport)> {
         let source = source.or(self.source()).ok_or(Error::NoCorpus)?;
         let config = config.unwrap_or(&self.config().common.data);
-        let read = |lines: &mut _| corpus::load_split(source, name, self.taxonomy(), config, lines, &work.job());
-        Ok(bad.apply(work, read)?.0)
+        let (read, _) = bad.apply(work, |lines| {
+            corpus::load_split(source, name, self.taxonomy(), config, lines, &work.job())
+        })?;
+        Ok(read)
     }
 
     /// Judges the model on a split of its own corpus, decoded as it was trained to, and keeps the report in its run folder.

@@ -127,7 +127,7 @@ impl Model {
     pub fn open_extended(
         path: impl AsRef<Path>,
         options: &OpenOptions,
-        mut extend: impl FnMut(&Taxonomy) -> Result<Taxonomy>,
+        mut extend: impl FnMut(&Taxonomy) -> Result<Taxonomy> + Send,
     ) -> Result<Self> {
         Self::open_as(path.as_ref(), options, Some(&mut extend))
     }

@@ -107,7 +107,7 @@ impl Model {
         let pipeline = self.pipeline();
         let answers = self.threads.run(|| {
             let scores = pipeline.score(documents, request)?;
-            cladist_core::Result::Ok(decoder.answer(&decoder.prepare(scores)))
+            Ok::<_, Error>(decoder.answer(&decoder.prepare(scores)))
         })?;
         let emitted = match sequences {
             None => None,

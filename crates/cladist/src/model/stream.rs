@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use cladist_core::{Cancel, Document, Request};
 
 use super::{Model, PredictOptions, Prediction};
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// Documents scored at once: enough to keep every core busy, few enough to keep memory flat.
 const BATCH: usize = 256;

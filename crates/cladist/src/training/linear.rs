@@ -71,7 +71,7 @@ fn train(
     let fit = |documents: &[Document], gold: &[LabelSet]| {
         LinearModel::train(recipe, documents, gold, taxonomy.clone(), &work.job()).map(Arc::new)
     };
-    let mut classifier = fit(&train.documents, &train.gold)?;
+    let classifier = fit(&train.documents, &train.gold)?;
     let mut pipeline = Pipeline::new(Arc::clone(&classifier) as _, common.data.normalise);
     let dev = dev::of(loaded);
     let scores = dev.map(|dev| Ok::<_, Error>((dev, dev::score(&pipeline, common, dev, work)?))).transpose()?;
