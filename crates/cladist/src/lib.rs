@@ -17,6 +17,7 @@ pub mod memory;
 pub mod model;
 pub mod output;
 pub mod progress;
+pub mod results;
 pub mod session;
 pub mod settings;
 pub mod watch;

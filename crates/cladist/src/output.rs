@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
 
+pub use crate::results::four_decimals as figure;
+
 /// Where results and remarks go.
 #[derive(Debug)]
 pub struct Output {
@@ -122,10 +124,4 @@ impl std::fmt::Display for Table {
         }
         Ok(())
     }
-}
-
-/// A metric as people write it: four decimals, or a dash.
-#[must_use]
-pub fn figure(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"))
 }

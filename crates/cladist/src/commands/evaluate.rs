@@ -5,10 +5,10 @@ use std::path::Path;
 
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{self, DataReport, Split, SplitName};
-use cladist_core::decode::DecodeConfig;
-use cladist_core::metrics::bootstrap::{Interval, ResampleOptions, bootstrap};
-use cladist_core::metrics::{BranchRow, GroupScores, MetricOptions, Report};
-use serde::Serialize;
+use cladist_core::metrics::bootstrap::{ResampleOptions, bootstrap};
+use cladist_core::metrics::{BranchRow, MetricOptions, Report};
+
+pub use crate::results::{Evaluation, HEADLINE, HEADS_OF_GROUPS, cells};
 
 use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, EvaluateArgs};
 use crate::config::corpus_settings;
@@ -21,29 +21,6 @@ use crate::model::{self, Run};
 use crate::output::{Table, figure};
 use crate::session::Session;
 use crate::settings::Settings;
-
-/// What is written and, with `--json`, printed.
-#[derive(Debug, Serialize)]
-pub struct Evaluation {
-    /// The run folder or bundle.
-    pub run: String,
-    /// The head.
-    pub head: String,
-    /// The split.
-    pub split: SplitName,
-    /// Its files.
-    pub files: Vec<String>,
-    /// Whether the model was trained on these documents, which makes every figure too good.
-    pub seen_in_training: bool,
-    /// How scores became label sets.
-    pub decode: DecodeConfig,
-    /// Confidence intervals, if asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub intervals: Vec<Interval>,
-    /// Everything that was measured.
-    #[serde(flatten)]
-    pub report: Report,
-}
 
 /// Evaluates a run.
 pub fn run(args: &EvaluateArgs, session: &Session) -> anyhow::Result<()> {
@@ -209,7 +186,7 @@ pub fn save(folder: &Path, evaluation: &Evaluation, session: &Session) -> anyhow
         .and_then(|()| {
             let path = |ending: &str| folder.join(format!("{}{ending}", evaluation.split));
             write_atomically(&path(".json"), &serde_json::to_vec_pretty(evaluation)?)?;
-            write_atomically(&path(".html"), html::report(evaluation).as_bytes())?;
+            write_atomically(&path(".html"), html::report(evaluation)?.as_bytes())?;
             write_labels(&path("-labels.tsv"), &evaluation.report)
         });
     if written.is_ok() {
@@ -223,34 +200,6 @@ pub fn save(folder: &Path, evaluation: &Evaluation, session: &Session) -> anyhow
     }
     Ok(())
 }
-
-/// Metrics shown first, in this order; the rest is in the JSON and the page.
-pub const HEADLINE: &[&str] = &[
-    "micro-f1",
-    "macro-f1",
-    "sample-f1",
-    "micro-precision",
-    "micro-recall",
-    "hamming-accuracy",
-    "set-accuracy",
-    "accuracy",
-    "p@1",
-    "p@3",
-    "p@5",
-    "r@5",
-    "rp@5",
-    "ndcg@5",
-    "psp@1",
-    "psp@3",
-    "psp@5",
-    "r-precision-micro",
-    "r-precision-macro",
-    "hierarchical-f1-micro",
-    "hierarchical-f1-macro",
-    "coherence-violation-rate",
-    "ece-uncalibrated",
-    "ece",
-];
 
 /// Prints the tables.
 pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
@@ -322,18 +271,4 @@ fn by_branch(report: &Report) -> String {
         0 => table.to_string(),
         more => format!("{table}\n{more} more branches are on the page and in the JSON"),
     }
-}
-
-/// Heads of the columns that [`cells`] fills.
-pub const HEADS_OF_GROUPS: [&str; 7] =
-    ["labels", "gold", "predicted", "precision", "recall", "F1", "macro F1"];
-
-/// How a group of labels went, column by column.
-#[must_use]
-pub fn cells(scores: &GroupScores) -> [String; 7] {
-    let GroupScores { labels, gold, predicted, precision, recall, f1, macro_f1 } = scores;
-    let counts = [*labels as u64, *gold, *predicted].map(|count| count.to_string());
-    let [labels, gold, predicted] = counts;
-    let [precision, recall, f1] = [precision, recall, f1].map(|value| figure(Some(*value)));
-    [labels, gold, predicted, precision, recall, f1, figure(*macro_f1)]
 }

@@ -19,58 +19,14 @@ use crate::html;
 use crate::inputs::Input;
 use crate::model::{self, Model};
 use crate::output::Table;
+use crate::results::Measure;
+pub use crate::results::{ByLabel, ByModel, Explained, Word};
 use crate::session::Session;
 
 /// Places between nothing and a document at which gradients are taken.
 const PLACES: usize = 32;
 /// Words listed below a text.
 const LISTED: usize = 8;
-
-/// A document with what each model says of it.
-#[derive(Debug, Serialize)]
-pub struct Explained {
-    /// The document.
-    pub id: String,
-    /// Its text.
-    pub text: String,
-    /// One or two models.
-    pub models: Vec<ByModel>,
-}
-
-/// What one model says.
-#[derive(Debug, Serialize)]
-pub struct ByModel {
-    /// The model as it was named.
-    pub run: String,
-    /// The labels, the best first.
-    pub labels: Vec<ByLabel>,
-}
-
-/// Why a label got its probability.
-#[derive(Debug, Serialize)]
-pub struct ByLabel {
-    /// The label.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// Its probability.
-    pub score: f32,
-    /// The words, in the order of the text.
-    pub words: Vec<Word>,
-}
-
-/// A word, or several together.
-#[derive(Debug, Serialize)]
-pub struct Word {
-    /// As it stands in the text.
-    pub text: String,
-    /// The first character, counted from 0.
-    pub start: usize,
-    /// The character after the last.
-    pub end: usize,
-    /// By how much the probability falls without it, or what it adds to the logit, as the method has it.
-    pub importance: f32,
-}
 
 /// Explains documents of files or of standard input.
 pub fn run(args: &ExplainArgs, session: &Session) -> anyhow::Result<()> {
@@ -109,7 +65,7 @@ pub fn run(args: &ExplainArgs, session: &Session) -> anyhow::Result<()> {
     }
     session.bars.clear();
     if let Some(path) = &args.html {
-        write_atomically(path, html::explain(&explained).as_bytes())?;
+        write_atomically(path, html::explain(&explained, measure(args.method))?.as_bytes())?;
         session.output.note(format!("page: {}", path.display()));
     }
     let faithful: Vec<Checked> = (paths.iter().zip(faithful))
@@ -128,10 +84,19 @@ pub fn run(args: &ExplainArgs, session: &Session) -> anyhow::Result<()> {
     if args.html.is_none() {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         for document in &explained {
-            print(document, colour, session)?;
+            print(document, colour.then(|| measure(args.method)), session)?;
         }
     }
     Ok(())
+}
+
+/// What the importance of a method counts.
+fn measure(method: ExplainMethod) -> Measure {
+    match method {
+        ExplainMethod::LeaveOneOut => Measure::Probability,
+        ExplainMethod::Attention => Measure::Attention,
+        ExplainMethod::GradientXInput | ExplainMethod::IntegratedGradients => Measure::Logit,
+    }
 }
 
 fn labels(args: &ExplainArgs, model: &Model, path: &Path) -> anyhow::Result<Vec<LabelId>> {
@@ -269,7 +234,8 @@ fn by_label(found: &Explanation, text: &str, taxonomy: &Taxonomy) -> ByLabel {
     }
 }
 
-fn print(document: &Explained, colour: bool, session: &Session) -> anyhow::Result<()> {
+/// Prints the words that matter most, below the text if it is to be coloured.
+fn print(document: &Explained, colour: Option<Measure>, session: &Session) -> anyhow::Result<()> {
     for model in &document.models {
         if model.labels.is_empty() {
             session.output.line(format!("{} · {} · no label has a score", document.id, model.run))?;
@@ -277,14 +243,11 @@ fn print(document: &Explained, colour: bool, session: &Session) -> anyhow::Resul
         for label in &model.labels {
             let ByLabel { id, name, score, words } = label;
             session.output.line(format!("{} · {} · {name} ({id}) {score:.3}", document.id, model.run))?;
-            if colour {
-                session.output.line(painted(&document.text, words))?;
+            if let Some(measure) = colour {
+                session.output.line(painted(&document.text, words, measure))?;
             }
-            let mut best: Vec<&Word> = words.iter().collect();
-            best.sort_by(|a, b| b.importance.abs().total_cmp(&a.importance.abs()));
-            best.retain(|word| word.importance != 0.0);
-            let listed: Vec<String> = (best.iter().take(LISTED))
-                .map(|word| format!("{} {:+.3}", word.text.replace(['\n', '\t'], " "), word.importance))
+            let listed: Vec<String> = (Word::strongest(words).into_iter().take(LISTED))
+                .map(|word| format!("{} {}", word.text.replace(['\n', '\t'], " "), word.amount()))
                 .collect();
             let listed =
                 if listed.is_empty() { "no word matters alone".to_owned() } else { listed.join(", ") };
@@ -295,8 +258,7 @@ fn print(document: &Explained, colour: bool, session: &Session) -> anyhow::Resul
 }
 
 /// The text with words on green where they speak for the label and on red where they speak against it.
-fn painted(text: &str, words: &[Word]) -> String {
-    let most = words.iter().map(|word| word.importance.abs()).fold(0.0, f32::max);
+fn painted(text: &str, words: &[Word], measure: Measure) -> String {
     let mut out = String::new();
     let mut characters = text.chars();
     let mut at = 0;
@@ -304,13 +266,12 @@ fn painted(text: &str, words: &[Word]) -> String {
         out.extend(characters.by_ref().take(word.start - at));
         let inside: String = characters.by_ref().take(word.end - word.start).collect();
         at = word.end;
-        let share = if most > 0.0 { word.importance / most } else { 0.0 };
-        let code = match share {
-            share if share > 0.5 => "30;42",
-            share if share > 0.1 => "32",
-            share if share < -0.5 => "30;41",
-            share if share < -0.1 => "31",
-            _ => "",
+        let code = match (measure.strength(word.importance), word.importance > 0.0) {
+            (0, _) => "",
+            (3, true) => "30;42",
+            (3, false) => "30;41",
+            (_, true) => "32",
+            (_, false) => "31",
         };
         if code.is_empty() {
             out.push_str(&inside);
@@ -334,8 +295,8 @@ mod tests {
             end: start + text.chars().count(),
             importance,
         };
-        let words = [word("Größe", 0, 0.02), word("gold", 7, 0.4), word("金", 12, -0.3)];
-        let painted = painted("Größe, gold 金.", &words);
+        let words = [word("Größe", 0, 0.004), word("gold", 7, 0.4), word("金", 12, -0.3)];
+        let painted = painted("Größe, gold 金.", &words, Measure::Probability);
         assert_eq!(painted, "Größe, \u{1b}[30;42mgold\u{1b}[0m \u{1b}[30;41m金\u{1b}[0m.");
     }
 }

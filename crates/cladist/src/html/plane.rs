@@ -1,46 +1,43 @@
 //! The page of label vectors: the picture, whose points say who they are, and each label's nearest.
 
-use std::fmt::Write;
+use askama::Template;
 
-use super::{STYLE, escape};
-use crate::commands::analyze::labels::Projected;
-use crate::figure::Figure;
+use super::table::{Table, numbers, text};
+use super::{PageError, render};
+use crate::figure::Svg;
+use crate::results::Projected;
 
-/// The page; `figure` is the picture of the same labels.
-#[must_use]
-pub fn plane(projected: &Projected, figure: &Figure) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        page,
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>\
-         <title>{title}</title><style>{STYLE} svg.figure {{ max-width: 100%; height: auto; }} \
-         svg.figure circle:hover, svg.figure rect[stroke]:hover {{ stroke: #1c2430; stroke-width: 2; }}</style>\
-         <h1>{title}</h1><p class=soft>{}</p>",
-        escape(&projected.bundle),
-        title = escape(&projected.title())
-    );
-    for line in projected.remarks() {
-        let _ = write!(page, "<p>{}</p>", escape(&line));
-    }
-    page.push_str(&figure.to_svg());
-    page.push_str(
-        "<h2>Labels</h2><div class=scroll><table><tr><th>label<th class=text>name<th class=text>branch<th>train\
-         <th class=text>nearest<th>cosine<th class=text>which is its",
-    );
+#[derive(Template)]
+#[template(path = "plane.html", whitespace = "minimize")]
+struct Page<'a> {
+    title: &'a str,
+    projected: &'a Projected,
+    svg: &'a Svg,
+    labels: Table,
+}
+
+/// The page of label vectors; `svg` is the picture of the same labels.
+pub fn plane(projected: &Projected, svg: &Svg) -> Result<String, PageError> {
+    let columns = [
+        text("label"),
+        text("name"),
+        text("branch"),
+        numbers("train"),
+        text("nearest"),
+        numbers("cosine"),
+        text("which is its"),
+    ];
+    let mut labels = Table::new(columns);
     for label in &projected.labels {
-        let _ = write!(
-            page,
-            "<tr><td>{}<td class=text>{}<td class=text>{}<td>{}<td class=text>{}<td>{:.3}<td class=text>{}",
-            escape(&label.id),
-            escape(&label.name),
-            escape(projected.branch(label)),
-            label.train,
-            escape(&label.nearest),
-            label.cosine,
-            label.relation.unwrap_or_default()
-        );
+        labels.row([
+            label.id.clone(),
+            label.name.clone(),
+            projected.branch(label).to_owned(),
+            label.train.to_string(),
+            label.nearest.clone(),
+            format!("{:.3}", label.cosine),
+            label.relation.unwrap_or_default().to_owned(),
+        ]);
     }
-    page.push_str("</table></div></html>\n");
-    page
+    render(&Page { title: &projected.title(), projected, svg, labels })
 }

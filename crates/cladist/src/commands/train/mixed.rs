@@ -187,5 +187,6 @@ fn draw(recipe: &MixedConfig, fitted: &Fitted, folder: &Path) -> anyhow::Result<
             values: values.iter().map(|values| Some(values.as_slice())).collect(),
         }],
     };
-    chart.draw().save(folder, "weights")
+    chart.draw().save(folder, "weights")?;
+    Ok(())
 }

@@ -20,6 +20,8 @@ use cladist_core::readers::{BadLine, BadLines};
 use cladist_core::{Error, Request};
 use serde::{Deserialize, Serialize};
 
+pub use crate::results::experiment::Best;
+
 use crate::args::{DecodeArgs, TrainArgs};
 use crate::commands::evaluate::{self, Evaluation};
 use crate::config::{Common, Recipe, RunConfig, ThresholdSource};
@@ -54,17 +56,6 @@ pub struct Summary {
     /// What chose the model among those that training went through, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Best>,
-}
-
-/// The best value of what training watched on dev.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Best {
-    /// `loss` or a metric: the setting `train.monitor`.
-    pub monitor: String,
-    /// Updates made before it was measured.
-    pub step: u64,
-    /// The value.
-    pub value: f64,
 }
 
 /// Trains and writes a run folder, or several.

@@ -197,7 +197,7 @@ fn finish(
         outcome,
         &records,
         evaluation,
-    );
+    )?;
     write_atomically(&out.join("report.html"), page.as_bytes())?;
     let summary = Summary {
         run: out.to_owned(),
