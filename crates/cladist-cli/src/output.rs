@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
 
+pub use crate::results::four_decimals as figure;
+
 /// Where results and remarks go.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {

@@ -7,6 +7,8 @@ use cladist_core::Error;
 use cladist_core::bundle::write_atomically;
 use serde::{Deserialize, Serialize};
 
+pub use crate::results::experiment::Spread;
+
 use super::train::Summary;
 use crate::error::ConfigError;
 use crate::session::Session;
@@ -132,36 +134,9 @@ pub fn attempt(
     }
 }
 
-/// Mean and standard deviation (of a sample) over runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    /// The mean.
-    pub mean: f64,
-    /// √(Σ(x − mean)² / (n − 1)); 0 for one run.
-    pub std: f64,
-}
-
-impl Spread {
-    /// Of values, of which there is at least one.
-    #[must_use]
-    pub fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Self { mean, std: if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 } }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_deviation_is_that_of_a_sample() {
-        assert_eq!(Spread::of(&[2.0]), Spread { mean: 2.0, std: 0.0 });
-        let spread = Spread::of(&[1.0, 2.0, 3.0, 4.0]);
-        assert!((spread.mean - 2.5).abs() < 1e-12 && (spread.std - 1.290_994_448_735_805_6).abs() < 1e-12);
-    }
 
     #[test]
     fn combinations_go_through_all_values_of_all_axes() {

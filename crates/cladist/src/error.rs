@@ -256,6 +256,12 @@ impl From<cladist_core::corpus::CorpusError> for Error {
     }
 }
 
+impl From<crate::html::PageError> for Error {
+    fn from(error: crate::html::PageError) -> Self {
+        Self::Serialise { what: "a page", source: error.into() }
+    }
+}
+
 impl From<toml::ser::Error> for Error {
     fn from(error: toml::ser::Error) -> Self {
         Self::Serialise { what: "settings", source: error.into() }

@@ -39,7 +39,6 @@ pub mod observe;
 pub mod reports;
 pub mod results;
 pub mod settings;
-pub mod spread;
 pub mod threads;
 pub mod training;
 

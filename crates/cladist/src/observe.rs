@@ -10,7 +10,7 @@ use cladist_nn::train::Outcome;
 use cladist_nn::train::progress::Watcher;
 pub use cladist_nn::train::progress::{DevReport, StepReport};
 
-use crate::results::{Evaluation, figure};
+use crate::results::{Evaluation, four_decimals};
 
 /// Receives the news of training, evaluation and inference. Every function has an empty default body. Called from
 /// working threads, so it must be quick. If it panics, the panic reaches the caller and a run folder stays resumable.
@@ -145,7 +145,7 @@ impl fmt::Display for Event<'_> {
 }
 
 fn headline(evaluation: &Evaluation, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let value = |name: &str| figure(evaluation.report.metrics.get(name).copied());
+    let value = |name: &str| four_decimals(evaluation.report.metrics.get(name).copied());
     write!(f, "micro-F1 {}, macro-F1 {}, P@1 {}", value("micro-f1"), value("macro-f1"), value("p@1"))
 }
 

@@ -28,7 +28,7 @@ fn write(folder: &Path, evaluation: &Evaluation) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
     let path = |ending: &str| folder.join(format!("{}{ending}", evaluation.split));
     write_atomically(&path(".json"), &serde_json::to_vec_pretty(evaluation)?)?;
-    write_atomically(&path(".html"), html::report(evaluation).as_bytes())?;
+    write_atomically(&path(".html"), html::report(evaluation)?.as_bytes())?;
     write_labels(&path("-labels.tsv"), &evaluation.report)
 }
 

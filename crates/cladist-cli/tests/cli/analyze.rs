@@ -27,15 +27,7 @@ fn numbers(values: &Value) -> Vec<f64> {
     }
 }
 
-const FILES: [&str; 7] = [
-    "attention-kl.png",
-    "attention-kl.svg",
-    "distance.png",
-    "distance.svg",
-    "heads.png",
-    "heads.svg",
-    "layers.json",
-];
+const FILES: [&str; 4] = ["attention-kl.svg", "distance.svg", "heads.svg", "layers.json"];
 
 #[test]
 fn bundles_are_studied_side_by_side() {
@@ -134,7 +126,7 @@ fn labels_of_bundles_come_to_a_plane() {
         outcome.stderr
     );
     let files =
-        ["html", "png", "svg"].map(|ending| [format!("labels-one.{ending}"), format!("labels-two.{ending}")]);
+        ["html", "svg"].map(|ending| [format!("labels-one.{ending}"), format!("labels-two.{ending}")]);
     let files: BTreeSet<String> = files.into_iter().flatten().chain(["labels.json".to_owned()]).collect();
     assert_eq!(place.names("one/analysis"), files);
     let svg = place.read("one/analysis/labels-one.svg");

@@ -14,9 +14,7 @@ fn models_together_stand_alone_and_are_no_worse_on_dev() {
     let record = place.run("evaluate both --split dev --json").json();
     let together = record["metrics"]["micro-f1"].as_f64().unwrap();
     assert!(together > 0.5, "{together}");
-    for figure in
-        ["weights.svg", "weights.png", "bundle/member-1/MANIFEST.json", "bundle/member-2/MANIFEST.json"]
-    {
+    for figure in ["weights.svg", "bundle/member-1/MANIFEST.json", "bundle/member-2/MANIFEST.json"] {
         assert!(place.path("both").join(figure).exists(), "{figure}");
     }
     let before = place.run("predict both/bundle corpus/test.jsonl").ok().stdout;

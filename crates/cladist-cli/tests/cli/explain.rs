@@ -29,7 +29,7 @@ fn two_models_stand_side_by_side_on_a_page() {
     place.run("explain run corpus/test.jsonl --against other --limit 2 --html page.html").ok();
     let page = place.read("page.html");
     assert!(
-        page.contains(">run<") && page.contains(">other<") && page.contains("rgba(60, 160, 80, 0.80)"),
+        page.contains(">run<") && page.contains(">other<") && page.contains("<span class=\"for-"),
         "{page}"
     );
     assert!(!page.contains("http"), "the page needs nothing else");

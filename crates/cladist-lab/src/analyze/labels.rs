@@ -6,8 +6,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use anyhow::bail;
-use cladist_core::bundle;
-use cladist_core::project::{Gram, Nearest, Point, Siblings, TsneConfig, nearest, pca, siblings, tsne};
+use cladist_core::project::{Gram, Nearest, Point, TsneConfig, nearest, pca, siblings, tsne};
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, LabelId, Taxonomy};
 use serde::Serialize;
@@ -16,7 +15,8 @@ use super::{names, place};
 use crate::args::{AnalyzeLabelsArgs, PlaneMethod};
 use crate::config::Recipe;
 use crate::error::ConfigError;
-use crate::model::{self, Model, Run, member, settings_of};
+use crate::model::{self, Model, Run, bundle_of, member, settings_of};
+pub use crate::results::{Placed, Plane, Projected};
 use crate::session::Session;
 
 /// Labels that are shown at most: what is worked out grows with their square.
@@ -28,68 +28,6 @@ const FEWEST: usize = 3;
 #[derive(Debug, Serialize)]
 struct Analysis {
     bundles: Vec<Projected>,
-}
-
-/// The labels of one bundle.
-#[derive(Debug, Serialize)]
-pub struct Projected {
-    /// As typed.
-    pub bundle: String,
-    /// As figures and tables call it.
-    pub name: String,
-    head: String,
-    /// How they came to the plane.
-    #[serde(flatten)]
-    pub plane: Plane,
-    siblings: Option<Siblings>,
-    n_labels: usize,
-    /// Labels that no training document has, or that got no weights.
-    n_untrained: usize,
-    /// The rarest beyond those that can be shown.
-    n_left_out: usize,
-    /// Labels at the top, that of most labels first; none without a hierarchy.
-    branches: Vec<String>,
-    /// The labels, the most frequent first.
-    pub labels: Vec<Placed>,
-}
-
-/// How labels came to the plane, and how well.
-#[derive(Debug, Serialize)]
-#[serde(tag = "method", rename_all = "kebab-case")]
-pub enum Plane {
-    /// Principal components.
-    Pca {
-        /// The share of each axis.
-        variance: [f64; 2],
-    },
-    /// t-SNE.
-    Tsne {
-        /// KL(vectors ‖ plane), in nats.
-        kl: f64,
-        /// As it was used.
-        perplexity: f64,
-    },
-}
-
-/// A label and its place.
-#[derive(Debug, Serialize)]
-pub struct Placed {
-    /// The label.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// The number of its branch.
-    branch: Option<usize>,
-    /// Training documents.
-    pub train: u32,
-    x: f64,
-    y: f64,
-    /// The label with the most similar vector.
-    pub nearest: String,
-    /// The cosine of the angle between both.
-    pub cosine: f64,
-    /// What the nearest is to it.
-    pub relation: Option<&'static str>,
 }
 
 /// Vectors of the labels that are shown.
@@ -163,7 +101,7 @@ fn no_vectors(model: &Model, path: &Path) -> anyhow::Result<ConfigError> {
     Ok(ConfigError::Missing(match &model.config.recipe {
         Recipe::Mixed(mixed) => {
             let members = (0..mixed.members.len()).map(|n| {
-                let folder = bundle::find(path)?.join(member(n));
+                let folder = bundle_of(path).join(member(n));
                 Ok(format!("`{}` ({})", folder.display(), settings_of(&folder)?.head()))
             });
             let members: Vec<String> = members.collect::<anyhow::Result<_>>()?;

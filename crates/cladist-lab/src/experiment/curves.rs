@@ -7,15 +7,14 @@ use cladist_nn::train::journal::{self, Kind};
 use super::results::Results;
 use crate::commands::train;
 use crate::config::{Recipe, RunConfig};
-use crate::figure::{Chart, Lines};
+use crate::figure::{Chart, Lines, Svg};
 use crate::settings::Settings;
 
 /// What is drawn.
 const METRIC: &str = "micro-f1";
 
-/// Draws the curves of the first run of each variant as `curves.svg` and `.png`, and gives the SVG; nothing if no variant
-/// has a curve.
-pub(super) fn draw(results: &Results, out: &Path) -> anyhow::Result<Option<String>> {
+/// Draws the curves of the first run of each variant as `curves.svg`; nothing if no variant has a curve.
+pub(super) fn draw(results: &Results, out: &Path) -> anyhow::Result<Option<Svg>> {
     let mut curves: Vec<(&str, Vec<f64>, Vec<f64>)> = Vec::new();
     for row in &results.variants {
         let Some(run) = row.finished().next() else { continue };

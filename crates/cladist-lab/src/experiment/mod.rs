@@ -14,9 +14,8 @@ use cladist_core::Error;
 use cladist_core::bundle::write_atomically;
 use cladist_core::metrics::can_be_resampled;
 
+pub use crate::results::experiment::{Run, Tests};
 pub use results::{Results, Row, Shown, Swept};
-pub use runs::Run;
-pub use significance::Tests;
 
 use crate::args::ExperimentArgs;
 use crate::error::ConfigError;
@@ -56,7 +55,7 @@ pub fn run(args: &ExperimentArgs, session: &Session) -> anyhow::Result<()> {
     session.output.line(results.caption())?;
     for (title, rows, columns) in results.parts() {
         let title = if title.is_empty() { String::new() } else { format!("\n{title}\n") };
-        session.output.line(format!("{title}\n{}", results.table(&rows, &columns)))?;
+        session.output.line(format!("{title}\n{}", results::table(&results, &rows, &columns)))?;
     }
     if let Some(words) = &results.significance {
         session.output.line(format!("\n{words}"))?;
@@ -65,7 +64,7 @@ pub fn run(args: &ExperimentArgs, session: &Session) -> anyhow::Result<()> {
         session.output.line(format!(
             "\n`{}` with other settings\n\n{}",
             swept.variant,
-            swept.table(&results.columns)
+            results::sweep_table(swept, &results.columns)
         ))?;
     }
     session.output.note(format!("\nwritten to {} and {PAGE}", out.join(RESULTS).display()));
@@ -85,14 +84,14 @@ fn all(plan: &Plan, out: &Path, session: &Session) -> anyhow::Result<Results> {
         let runs = runner.variant(planned)?;
         done.push(runs);
         let known = significance::known(plan, &done, earlier.as_ref());
-        save(&Results::new(plan, &done, &known)?, out)?;
+        save(&results::collect(plan, &done, &known)?, out)?;
     }
     let known = significance::known(plan, &done, earlier.as_ref());
     let metrics: Vec<String> =
-        Results::new(plan, &done, &known)?.columns.into_iter().map(|column| column.metric).collect();
+        results::collect(plan, &done, &known)?.columns.into_iter().map(|column| column.metric).collect();
     let metrics: Vec<String> = metrics.into_iter().filter(|name| can_be_resampled(name)).collect();
     let tests = significance::test(plan, &done, known, &metrics, out, session)?;
-    let mut results = Results::new(plan, &done, &tests)?;
+    let mut results = results::collect(plan, &done, &tests)?;
     results.sweep = sweep::run(plan, &results, earlier.and_then(|earlier| earlier.sweep), out, session)?;
     save(&results, out)?;
     Ok(results)
@@ -101,7 +100,7 @@ fn all(plan: &Plan, out: &Path, session: &Session) -> anyhow::Result<Results> {
 fn save(results: &Results, out: &Path) -> anyhow::Result<()> {
     write_atomically(&out.join(RESULTS), &serde_json::to_vec_pretty(results)?)?;
     let curves = curves::draw(results, out)?;
-    write_atomically(&out.join(PAGE), html::experiment(results, curves.as_deref()).as_bytes())?;
+    write_atomically(&out.join(PAGE), html::experiment(results, curves.as_ref())?.as_bytes())?;
     Ok(())
 }
 

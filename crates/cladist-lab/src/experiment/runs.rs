@@ -10,45 +10,14 @@ use cladist_core::bundle::MANIFEST;
 use cladist_core::metrics::{self, Report};
 use cladist_nn::train::journal::{self, Kind, Record};
 use indicatif::HumanDuration;
-use serde::{Deserialize, Serialize};
 
 use super::plan::{Plan, PlannedCombination, PlannedVariant};
-use super::results::IN_TRAINING;
-use crate::commands::train::{self, Best};
-use crate::commands::{evaluate, trials};
+use crate::commands::{evaluate, train, trials};
 use crate::config::{Recipe, RunConfig};
 use crate::error::ConfigError;
 use crate::model;
+use crate::results::experiment::{Best, IN_TRAINING, Run};
 use crate::session::Session;
-
-/// A run that is done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
-    /// Below the experiment's folder.
-    pub folder: String,
-    /// What varies, with its value here.
-    pub settings: BTreeMap<String, String>,
-    /// The seed of training.
-    pub seed: u64,
-    /// What settings are chosen by; none for a run that failed.
-    pub best: Option<Best>,
-    /// Seconds of training.
-    pub seconds: f64,
-    /// The most memory meanwhile, in megabytes, where the system tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peak_mb: Option<u64>,
-    /// Metrics of the split that results are measured on.
-    pub metrics: BTreeMap<String, f64>,
-    /// Levels of the taxonomy.
-    pub levels: usize,
-    /// Documents of the split.
-    pub documents: usize,
-    /// BLAKE3 of the bundle's manifest: which model it is.
-    pub model: Option<String>,
-    /// Why there is no model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problem: Option<String>,
-}
 
 /// The runs of one variant.
 #[derive(Debug, Default)]

@@ -4,50 +4,18 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
-use cladist_core::corpus::SplitName;
 use cladist_core::metrics::bootstrap::ResampleOptions;
-use cladist_core::metrics::compare::{Comparison, Contributions};
-use serde::{Deserialize, Serialize};
+use cladist_core::metrics::compare::Contributions;
 
 use super::plan::Plan;
-use super::results::{Results, SIGNIFICANT};
-use super::runs::{Run, VariantRuns};
+use super::results::Results;
+use super::runs::VariantRuns;
 use crate::args::DecodeArgs;
 use crate::commands::evaluate;
 use crate::judge::Answers;
 use crate::model;
+use crate::results::experiment::{Run, Tests};
 use crate::session::Session;
-
-/// Tests of a variant against the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tests {
-    /// One a metric: `a` is the baseline, `b` the variant, both over all seeds.
-    pub metrics: Vec<Comparison>,
-    /// Seeds that both have a run of.
-    pub seeds: Vec<u64>,
-    /// The models compared, baseline and variant by seed.
-    pub models: Vec<(String, String)>,
-    /// Documents.
-    pub documents: usize,
-    /// Rounds of the randomisation.
-    pub resamples: usize,
-}
-
-impl Tests {
-    /// What was done, in words.
-    #[must_use]
-    pub(super) fn describe(&self, baseline: &str, split: SplitName) -> String {
-        let exchanged = match self.seeds.len() {
-            1 => "a document's answers of both are exchanged".to_owned(),
-            n => format!("a document's answers of {n} seeds are exchanged together"),
-        };
-        format!(
-            "* differs from `{baseline}`, p < {SIGNIFICANT}: two-sided paired randomisation over {} documents of {split}, \
-             {} rounds; {exchanged}; each column by itself, not corrected for their number",
-            self.documents, self.resamples
-        )
-    }
-}
 
 /// The models of two variants, seed by seed where both have one.
 fn pairs<'r>(baseline: &'r [Run], runs: &'r [Run]) -> Vec<(&'r Run, &'r Run)> {

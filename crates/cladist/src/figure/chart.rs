@@ -1,13 +1,14 @@
 //! Lines over numbered places, several measures side by side with one legend.
 
-use super::{Anchor, Colour, Figure, MARGIN, Size, number, shortened};
+use super::axis::Axis;
+use super::legend::Legend;
+use super::{Anchor, Figure, Form, MARGIN, Mark, Paint, Size};
 
 const PLOT: (f64, f64) = (340.0, 220.0);
 const LEFT: f64 = 48.0;
 const ABOVE: f64 = 24.0;
 const BELOW: f64 = 44.0;
 const GAP: f64 = 28.0;
-const LEGEND_LINE: f64 = 18.0;
 
 /// Measures of the same things.
 #[derive(Debug)]
@@ -43,45 +44,34 @@ impl Chart<'_> {
     pub fn draw(&self) -> Figure {
         let n = self.panels.len().max(1) as f64;
         let bottom = Figure::TOP + ABOVE + PLOT.1 + BELOW;
-        let names = self.names.iter().map(|name| 28.0 + Size::Normal.width(&shortened(name)));
-        let inner = names.fold(n * (LEFT + PLOT.0 + GAP) - GAP, f64::max);
-        let height = bottom + self.names.len() as f64 * LEGEND_LINE + MARGIN;
+        let panels = n * (LEFT + PLOT.0 + GAP) - GAP;
+        let legend = Legend::new(self.names.iter().copied(), panels - LEFT);
+        let inner = panels.max(LEFT + legend.width());
+        let height = bottom + legend.height() + MARGIN;
         let mut figure = Figure::new(self.title, 2.0 * MARGIN + inner, height);
         for (n, panel) in self.panels.iter().enumerate() {
             let left = MARGIN + LEFT + n as f64 * (LEFT + PLOT.0 + GAP);
             self.draw_panel(&mut figure, (left, Figure::TOP + ABOVE), panel);
         }
-        for (n, name) in self.names.iter().enumerate() {
-            let y = bottom + (n as f64 + 0.5) * LEGEND_LINE;
-            let colour = colour(n);
-            figure.line((MARGIN + LEFT, y - 4.0), (MARGIN + LEFT + 18.0, y - 4.0), 2.0, colour);
-            let place = (MARGIN + LEFT + 26.0, y);
-            figure.text(place, &shortened(name), Size::Normal, Anchor::Start, Colour::INK);
-        }
+        legend.draw(&mut figure, (MARGIN + LEFT, bottom));
         figure
     }
 
     fn draw_panel(&self, figure: &mut Figure, (left, top): (f64, f64), panel: &Lines<'_>) {
         let (right, bottom) = (left + PLOT.0, top + PLOT.1);
         let values = || panel.values.iter().flatten().copied();
-        let highest = values().flatten().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
-        let (floor, highest) = (panel.floor, highest - panel.floor);
-        let step = step(highest);
-        let n_steps = (highest / step).ceil().max(1.0);
-        let y = |value: f64| bottom - PLOT.1 * (value - floor) / (step * n_steps);
-        figure.text((left, top - 10.0), panel.name, Size::Normal, Anchor::Start, Colour::INK);
-        for n in 0..=n_steps as usize {
-            let value = floor + n as f64 * step;
-            figure.line((left, y(value)), (right, y(value)), 1.0, Colour::GRID);
-            let decimals = if step >= 1.0 { 0 } else { (-step.log10()).ceil() as usize };
-            figure.label((left - 6.0, y(value) + 4.0), &number(value, decimals), Anchor::End);
+        let up = Axis::from(panel.floor, highest(values().flatten()));
+        let y = |value: f64| bottom - PLOT.1 * up.share(value);
+        figure.text((left, top - 10.0), panel.name, Size::Normal, Anchor::Start, Paint::Ink);
+        for (share, text) in up.ticks() {
+            let y = bottom - PLOT.1 * share;
+            figure.line([(left, y), (right, y)], 1.0, Paint::Grid);
+            figure.label((left - 6.0, y + 4.0), &text, Anchor::End);
         }
         let n_places = values().map(<[f64]>::len).max().unwrap_or(0);
-        let end = self.at.iter().copied().flatten().copied().filter(|at| at.is_finite()).fold(0.0, f64::max);
-        let scale = self::step(end);
-        let end = scale * (end / scale).ceil().max(1.0);
+        let across = Axis::from(0.0, highest(self.at.iter().copied().flatten()));
         let x = |name: usize, place: usize| match self.at.get(name) {
-            Some(at) => left + PLOT.0 * at.get(place).copied().unwrap_or(0.0) / end,
+            Some(at) => left + PLOT.0 * across.share(at.get(place).copied().unwrap_or(0.0)),
             None => left + PLOT.0 * (place as f64 + 0.5) / n_places.max(1) as f64,
         };
         if self.at.is_empty() {
@@ -91,60 +81,38 @@ impl Chart<'_> {
                 figure.label((x(0, place), bottom + 16.0), &name, Anchor::Middle);
             }
         } else {
-            let decimals = if scale >= 1.0 { 0 } else { (-scale.log10()).ceil() as usize };
-            for n in 0..=(end / scale).round() as usize {
-                let at = n as f64 * scale;
-                figure.label(
-                    (left + PLOT.0 * at / end, bottom + 16.0),
-                    &number(at, decimals),
-                    Anchor::Middle,
-                );
+            for (share, text) in across.ticks() {
+                figure.label((left + PLOT.0 * share, bottom + 16.0), &text, Anchor::Middle);
             }
         }
         figure.label((left + PLOT.0 / 2.0, bottom + 34.0), self.axis, Anchor::Middle);
         for (n, values) in panel.values.iter().enumerate() {
-            let points: Vec<(usize, f64)> = (values.unwrap_or_default().iter().copied().enumerate())
+            let points: Vec<(f64, f64)> = (values.unwrap_or_default().iter().enumerate())
                 .filter(|(_, value)| value.is_finite())
+                .map(|(place, value)| (x(n, place), y(*value)))
                 .collect();
-            for pair in points.windows(2) {
-                let [from, to] = [pair[0], pair[1]].map(|(place, value)| (x(n, place), y(value)));
-                figure.line(from, to, 2.0, colour(n));
+            let paint = Paint::series(n);
+            if points.len() > 1 {
+                figure.line(points.as_slice(), 2.0, paint);
             }
-            for (place, value) in points {
-                figure.line((x(n, place), y(value)), (x(n, place), y(value)), 6.0, colour(n));
+            for (x, y) in points {
+                figure.mark(Mark { x, y, radius: 3.0, form: Form::Disc, paint, title: String::new() });
             }
         }
     }
 }
 
-fn colour(n: usize) -> Colour {
-    Colour::SERIES[n % Colour::SERIES.len()]
-}
-
-/// A round step, 1, 2 or 5 times a power of ten, of which at most five reach `highest`.
-fn step(highest: f64) -> f64 {
-    if highest <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf((highest / 5.0).log10().floor());
-    [1.0, 2.0, 5.0]
-        .map(|factor| factor * power)
-        .into_iter()
-        .find(|step| highest / step <= 5.0)
-        .unwrap_or(10.0 * power)
+/// The largest number; 0 if none is above it.
+fn highest<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
+    values.copied().filter(|value| value.is_finite()).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::raster::read;
     use super::*;
 
-    #[test]
-    fn steps_are_round_and_at_most_five() {
-        let found: Vec<f64> = [4.9, 0.3, 7.0, 27.0, 0.0].map(step).into();
-        for (found, expected) in found.iter().zip([1.0, 0.1, 2.0, 10.0, 1.0]) {
-            assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
-        }
+    fn chart<'a>(names: Vec<&'a str>, panels: Vec<Lines<'a>>) -> Chart<'a> {
+        Chart { title: "Attention", axis: "layer", places: Vec::new(), at: Vec::new(), names, panels }
     }
 
     #[test]
@@ -154,20 +122,9 @@ mod tests {
             Lines { name: "entropy (nats)", floor: 0.0, values: vec![Some(&a[..]), Some(&b[..])] },
             Lines { name: "between heads", floor: 0.0, values: vec![Some(&a[..]), None] },
         ];
-        let chart = Chart {
-            title: "Attention",
-            axis: "layer",
-            places: Vec::new(),
-            at: Vec::new(),
-            names: vec!["flat", "a<b"],
-            panels,
-        };
-        let figure = chart.draw();
-        let (_, _, pixels) = read(&figure.to_png().unwrap());
-        for colour in &Colour::SERIES[..2] {
-            assert!(pixels.iter().filter(|pixel| *pixel == colour).count() > 200, "{colour:?}");
-        }
-        let svg = figure.to_svg();
+        let svg = chart(vec!["flat", "a<b"], panels).draw().to_svg().to_string();
+        let count = |n: usize| svg.matches(&format!("=\"{}\"", Paint::series(n).colour().hex())).count();
+        assert_eq!([count(0), count(1)], [9, 4], "lines, points and a piece in the legend");
         for text in [">flat<", ">a&lt;b<", ">layer<", ">entropy (nats)<", ">3<"] {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }
@@ -177,22 +134,9 @@ mod tests {
     #[test]
     fn one_place_or_nothing_can_be_drawn() {
         for values in [vec![Some(&[2.0][..])], vec![Some(&[][..])], vec![None], Vec::new()] {
-            let panels = vec![Lines { name: "x", floor: 0.0, values }];
-            Chart { title: "t", axis: "layer", places: Vec::new(), at: Vec::new(), names: vec!["a"], panels }
-                .draw()
-                .to_png()
-                .unwrap();
+            let svg = chart(vec!["a"], vec![Lines { name: "x", floor: 0.0, values }]).draw().to_svg();
+            assert!(!svg.as_str().contains("NaN"), "{svg}");
         }
-        Chart {
-            title: "t",
-            axis: "layer",
-            places: Vec::new(),
-            at: Vec::new(),
-            names: Vec::new(),
-            panels: Vec::new(),
-        }
-        .draw()
-        .to_png()
-        .unwrap();
+        assert!(chart(Vec::new(), Vec::new()).draw().to_svg().as_str().ends_with("</svg>\n"));
     }
 }

@@ -19,27 +19,8 @@ const SCALE: [Colour; 10] = [
 ];
 
 impl Colour {
-    /// The ground of a figure.
-    pub const PAPER: Self = Self(255, 255, 255);
-    /// Titles and names.
-    pub const INK: Self = Self(28, 36, 48);
-    /// Axes and what is written at them.
-    pub const SOFT: Self = Self(90, 98, 112);
-    /// Lines of a grid.
-    pub const GRID: Self = Self(222, 226, 233);
     /// A value that is no number.
     pub const NOTHING: Self = Self(200, 200, 200);
-
-    /// Colours of lines, after Okabe and Ito.
-    pub const SERIES: [Self; 7] = [
-        Self(0, 114, 178),
-        Self(213, 94, 0),
-        Self(0, 158, 115),
-        Self(204, 121, 167),
-        Self(230, 159, 0),
-        Self(86, 180, 233),
-        Self(0, 0, 0),
-    ];
 
     /// The colour of a share of the scale, from 0 (dark) to 1 (light).
     #[must_use]
@@ -58,20 +39,77 @@ impl Colour {
         let linear = |value: u8| (f64::from(value) / 255.0).powf(2.2);
         let light = 0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2);
         // Where the contrasts (1 + .05)/(light + .05) and (light + .05)/.05 are the same.
-        if light < 0.179 { Self::PAPER } else { Self(0, 0, 0) }
+        if light < 0.179 { Self(255, 255, 255) } else { Self(0, 0, 0) }
     }
 
     /// This colour with a share of another.
-    #[must_use]
-    pub(super) fn mixed(self, other: Self, share: f64) -> Self {
+    fn mixed(self, other: Self, share: f64) -> Self {
         let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
         Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
     }
 
     /// As `#rrggbb`.
-    #[must_use]
     pub(super) fn hex(self) -> String {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+}
+
+/// What something is painted with. Pages in dark mode change the first four; what means something stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// The ground of a figure.
+    Paper,
+    /// Titles and names.
+    Ink,
+    /// What is written at axes.
+    Soft,
+    /// Lines of a grid.
+    Grid,
+    /// A colour that means something.
+    Of(Colour),
+}
+
+/// Colours of lines, after Okabe and Ito.
+const SERIES: [Paint; 7] = [
+    Paint::Of(Colour(0, 114, 178)),
+    Paint::Of(Colour(213, 94, 0)),
+    Paint::Of(Colour(0, 158, 115)),
+    Paint::Of(Colour(204, 121, 167)),
+    Paint::Of(Colour(230, 159, 0)),
+    Paint::Of(Colour(86, 180, 233)),
+    Paint::Ink,
+];
+
+impl Paint {
+    /// How many series look different.
+    pub(super) const N_SERIES: usize = SERIES.len();
+
+    /// The paint of a line among others; they begin again after the last.
+    #[must_use]
+    pub fn series(n: usize) -> Self {
+        SERIES[n % SERIES.len()]
+    }
+
+    /// As it is on white paper.
+    pub(super) fn colour(self) -> Colour {
+        match self {
+            Self::Paper => Colour(255, 255, 255),
+            Self::Ink => Colour(28, 36, 48),
+            Self::Soft => Colour(90, 98, 112),
+            Self::Grid => Colour(222, 226, 233),
+            Self::Of(colour) => colour,
+        }
+    }
+
+    /// What style sheets call it, if they may change it.
+    pub(super) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Paper => Some("paper"),
+            Self::Ink => Some("ink"),
+            Self::Soft => Some("soft"),
+            Self::Grid => Some("grid"),
+            Self::Of(_) => None,
+        }
     }
 }
 
@@ -94,7 +132,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_in_the_ink_that_can_be_read() {
-        assert_eq!(Colour::of_share(0.0).ink(), Colour::PAPER);
+        assert_eq!(Colour::of_share(0.0).ink(), Colour(255, 255, 255));
         assert_eq!(Colour::of_share(1.0).ink(), Colour(0, 0, 0));
         assert_eq!(Colour(255, 171, 5).hex(), "#ffab05");
     }

@@ -1,6 +1,6 @@
 //! Square matrices as coloured cells with their numbers, side by side under one scale of colours.
 
-use super::{Anchor, Colour, Figure, MARGIN, Size, number, shortened};
+use super::{Anchor, Colour, Figure, MARGIN, Paint, Size, number, shortened};
 
 const CELL: (f64, f64) = (44.0, 26.0);
 /// Room for the numbers of rows, and for what stands above and below the cells of a panel.
@@ -54,17 +54,17 @@ impl HeatMap<'_> {
         let (left, top) = self.corner(n);
         let (highest, decimals) = (self.highest(), self.decimals());
         let name = shortened(panel.name);
-        figure.text((left, top - 26.0), &name, Size::Normal, Anchor::Start, Colour::INK);
+        figure.text((left, top - 26.0), &name, Size::Normal, Anchor::Start, Paint::Ink);
         figure.label((left - 6.0, top - 6.0), self.axis, Anchor::End);
         for (row, values) in panel.values.iter().enumerate() {
             for (column, &value) in values.iter().enumerate() {
                 let (x, y) = (left + column as f64 * CELL.0, top + row as f64 * CELL.1);
                 let colour = Colour::of_share(value / highest);
                 // A seam of the paper's colour keeps cells apart.
-                figure.rectangle((x, y), (CELL.0 - 1.0, CELL.1 - 1.0), colour);
+                figure.rectangle((x, y), (CELL.0 - 1.0, CELL.1 - 1.0), Paint::Of(colour));
                 let middle = (x + CELL.0 / 2.0, y + CELL.1 / 2.0 + 4.0);
                 let text = number(value, decimals);
-                figure.text(middle, &text, Size::Normal, Anchor::Middle, colour.ink());
+                figure.text(middle, &text, Size::Normal, Anchor::Middle, Paint::Of(colour.ink()));
             }
             let middle = top + (row as f64 + 0.5) * CELL.1 + 4.0;
             figure.label((left - 6.0, middle), &(row + 1).to_string(), Anchor::End);
@@ -83,7 +83,7 @@ impl HeatMap<'_> {
         let step = SCALE.0 / STEPS as f64;
         for n in 0..STEPS {
             let colour = Colour::of_share((n as f64 + 0.5) / STEPS as f64);
-            figure.rectangle((x + n as f64 * step, y), (step, SCALE.1), colour);
+            figure.rectangle((x + n as f64 * step, y), (step, SCALE.1), Paint::Of(colour));
         }
         let text = |value: f64| number(value, self.decimals());
         let below = y + SCALE.1 + 16.0;
@@ -128,8 +128,16 @@ impl HeatMap<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::raster::{SCALE as PIXELS, read};
+    use super::super::Shape;
     use super::*;
+
+    /// What fills the rectangle with this corner.
+    fn fill_at(figure: &Figure, corner: (f64, f64)) -> Option<Paint> {
+        figure.shapes.iter().find_map(|shape| match shape {
+            Shape::Rectangle { x, y, fill, .. } if (*x, *y) == corner => Some(*fill),
+            _ => None,
+        })
+    }
 
     #[test]
     fn cells_have_the_colours_of_their_values() {
@@ -137,19 +145,15 @@ mod tests {
         let panels = vec![Panel { name: "first & <only>", values: &a }, Panel { name: "second", values: &b }];
         let map = HeatMap { title: "Distance", axis: "layer", panels };
         let figure = map.draw();
-        let (width, height, pixels) = read(&figure.to_png().unwrap());
-        assert_eq!((width as f64, height as f64), (figure.width * PIXELS, figure.height * PIXELS));
-        // Just inside the corner of a cell, where no number is.
         let at = |panel: usize, row: usize, column: usize| {
             let (left, top) = map.corner(panel);
-            let pixel = |start: f64, n: usize, size: f64| ((start + n as f64 * size + 1.0) * PIXELS) as usize;
-            pixels[pixel(top, row, CELL.1) * width + pixel(left, column, CELL.0)]
+            fill_at(&figure, (left + column as f64 * CELL.0, top + row as f64 * CELL.1))
         };
-        assert_eq!(at(0, 0, 0), Colour::of_share(0.0));
-        assert_eq!(at(0, 0, 1), Colour::of_share(0.5));
-        assert_eq!(at(0, 1, 0), Colour::of_share(0.25));
-        assert_eq!(at(1, 0, 0), Colour::of_share(1.0));
-        let svg = figure.to_svg();
+        let cells = [(0, 0, 0, 0.0), (0, 0, 1, 0.5), (0, 1, 0, 0.25), (1, 0, 0, 1.0)];
+        for (panel, row, column, value) in cells {
+            assert_eq!(at(panel, row, column), Some(Paint::Of(Colour::of_share(value))));
+        }
+        let svg = figure.to_svg().to_string();
         for text in [">first &amp; &lt;only&gt;<", ">second<", ">layer<", ">0.25<", ">1.00<", ">Distance<"] {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }
@@ -165,7 +169,7 @@ mod tests {
         assert_eq!(map.corner(3).0, map.corner(0).0);
         let ends: Vec<(f64, f64)> = (figure.shapes.iter())
             .filter_map(|shape| match shape {
-                super::super::Shape::Rectangle { x, y, width, height, .. } => Some((x + width, y + height)),
+                Shape::Rectangle { x, y, width, height, .. } => Some((x + width, y + height)),
                 _ => None,
             })
             .collect();
@@ -176,8 +180,10 @@ mod tests {
     fn nothing_and_no_numbers_can_be_drawn() {
         for values in [vec![vec![f64::NAN]], vec![vec![0.0]], Vec::new()] {
             let panels = vec![Panel { name: "odd", values: &values }];
-            HeatMap { title: "t", axis: "layer", panels }.draw().to_png().unwrap();
+            let svg = HeatMap { title: "t", axis: "layer", panels }.draw().to_svg();
+            assert!(!svg.as_str().contains("=\"NaN"), "{svg}");
         }
-        HeatMap { title: "t", axis: "layer", panels: Vec::new() }.draw().to_png().unwrap();
+        let svg = HeatMap { title: "t", axis: "layer", panels: Vec::new() }.draw().to_svg();
+        assert!(svg.as_str().ends_with("</svg>\n"));
     }
 }

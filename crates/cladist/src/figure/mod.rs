@@ -1,10 +1,15 @@
-//! Figures as a list of shapes, drawn twice: as SVG, and as PNG with a built-in font (`docs/adr/0008`).
+//! Figures as a list of shapes, written as SVG (`docs/adr/0017`). Layouts are a file each; [`Svg`] is the only markup that
+//! pages take as it is, and only this module makes it.
 
+mod axis;
 mod chart;
 mod colour;
+mod curves;
 mod heat_map;
-mod raster;
+mod legend;
+mod plot;
 mod scatter;
+mod spreads;
 mod svg;
 
 use std::path::Path;
@@ -12,14 +17,18 @@ use std::path::Path;
 use cladist_core::bundle::write_atomically;
 
 pub use chart::{Chart, Lines};
-pub use colour::Colour;
+pub use colour::{Colour, Paint};
+pub use curves::{Curve, Curves};
 pub use heat_map::{HeatMap, Panel};
+pub use plot::{Plot, Spot};
 pub use scatter::{Dot, Scatter};
+pub use spreads::{Over, Spreads};
+pub use svg::Svg;
 
 /// Space around everything.
 const MARGIN: f64 = 16.0;
 
-/// A picture; lengths are pixels of the SVG, with the origin at the top left.
+/// A picture; lengths are pixels, with the origin at the top left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     title: String,
@@ -30,9 +39,9 @@ pub struct Figure {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
-    Rectangle { x: f64, y: f64, width: f64, height: f64, fill: Colour },
-    Line { from: (f64, f64), to: (f64, f64), width: f64, colour: Colour },
-    Text { x: f64, y: f64, text: String, size: Size, anchor: Anchor, colour: Colour },
+    Rectangle { x: f64, y: f64, width: f64, height: f64, fill: Paint },
+    Line { points: Vec<(f64, f64)>, width: f64, paint: Paint, dashed: bool },
+    Text { x: f64, y: f64, text: String, size: Size, anchor: Anchor, paint: Paint },
     Mark(Mark),
 }
 
@@ -43,8 +52,8 @@ struct Mark {
     y: f64,
     radius: f64,
     form: Form,
-    colour: Colour,
-    /// What readers of the SVG see when they point at it.
+    paint: Paint,
+    /// What readers see when they point at it.
     title: String,
 }
 
@@ -68,17 +77,14 @@ enum Size {
 }
 
 impl Size {
-    /// Width of a character of the built-in font, which is wider than most fonts of a browser.
-    fn advance(self) -> f64 {
-        match self {
+    /// Room that a text needs at most, by widths that few fonts exceed: the reader's font is not known here.
+    fn width(self, text: &str) -> f64 {
+        let narrow = match self {
             Self::Normal => 8.0,
             Self::Title => 12.0,
-        }
-    }
-
-    /// Room that a text needs at most.
-    fn width(self, text: &str) -> f64 {
-        self.advance() * text.chars().count() as f64
+        };
+        // Hangul, kana and Chinese characters are as wide as they are high.
+        text.chars().map(|c| if c >= '\u{1100}' { 1.5 * narrow } else { narrow }).sum()
     }
 }
 
@@ -94,26 +100,44 @@ impl Figure {
     /// Where the content below the title begins.
     const TOP: f64 = MARGIN + 32.0;
 
-    /// An empty figure with a title, at least as wide as it.
+    /// An empty figure with its title above, at least as wide as it.
     fn new(title: &str, width: f64, height: f64) -> Self {
-        let width = width.max(Size::Title.width(title) + 2.0 * MARGIN).ceil();
-        let mut figure = Self { title: title.to_owned(), width, height: height.ceil(), shapes: Vec::new() };
-        figure.rectangle((0.0, 0.0), (width, height.ceil()), Colour::PAPER);
-        figure.text((MARGIN, MARGIN + 12.0), title, Size::Title, Anchor::Start, Colour::INK);
+        let width = width.max(Size::Title.width(title) + 2.0 * MARGIN);
+        let mut figure = Self::untitled(title, width, height);
+        figure.text((MARGIN, MARGIN + 12.0), title, Size::Title, Anchor::Start, Paint::Ink);
         figure
     }
 
-    fn rectangle(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: Colour) {
+    /// An empty figure whose title stands elsewhere on the page; screen readers find it in the figure too.
+    fn untitled(title: &str, width: f64, height: f64) -> Self {
+        let (width, height) = (width.ceil(), height.ceil());
+        let mut figure = Self { title: title.to_owned(), width, height, shapes: Vec::new() };
+        figure.rectangle((0.0, 0.0), (width, height), Paint::Paper);
+        figure
+    }
+
+    fn rectangle(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: Paint) {
         self.shapes.push(Shape::Rectangle { x, y, width, height, fill });
     }
 
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), width: f64, colour: Colour) {
-        self.shapes.push(Shape::Line { from, to, width, colour });
+    /// A line through all points.
+    fn line(&mut self, points: impl Into<Vec<(f64, f64)>>, width: f64, paint: Paint) {
+        self.shapes.push(Shape::Line { points: points.into(), width, paint, dashed: false });
+    }
+
+    /// A line for the eye, which is no data.
+    fn guide(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.shapes.push(Shape::Line {
+            points: vec![from, to],
+            width: 1.0,
+            paint: Paint::Soft,
+            dashed: true,
+        });
     }
 
     /// A text whose baseline is at the place.
-    fn text(&mut self, (x, y): (f64, f64), text: &str, size: Size, anchor: Anchor, colour: Colour) {
-        self.shapes.push(Shape::Text { x, y, text: text.to_owned(), size, anchor, colour });
+    fn text(&mut self, (x, y): (f64, f64), text: &str, size: Size, anchor: Anchor, paint: Paint) {
+        self.shapes.push(Shape::Text { x, y, text: text.to_owned(), size, anchor, paint });
     }
 
     fn mark(&mut self, mark: Mark) {
@@ -122,25 +146,18 @@ impl Figure {
 
     /// A note in the usual size.
     fn label(&mut self, place: (f64, f64), text: &str, anchor: Anchor) {
-        self.text(place, text, Size::Normal, anchor, Colour::SOFT);
+        self.text(place, text, Size::Normal, anchor, Paint::Soft);
     }
 
     /// As an SVG document that needs nothing else.
     #[must_use]
-    pub fn to_svg(&self) -> String {
+    pub fn to_svg(&self) -> Svg {
         svg::draw(self)
     }
 
-    /// As a PNG of twice the size in pixels.
-    pub fn to_png(&self) -> Result<Vec<u8>, png::EncodingError> {
-        raster::draw(self)
-    }
-
-    /// Writes `NAME.svg` and `NAME.png` into a folder.
-    pub fn save(&self, folder: &Path, name: &str) -> anyhow::Result<()> {
-        write_atomically(&folder.join(format!("{name}.svg")), self.to_svg().as_bytes())?;
-        write_atomically(&folder.join(format!("{name}.png")), &self.to_png()?)?;
-        Ok(())
+    /// Writes `NAME.svg` into a folder.
+    pub fn save(&self, folder: &Path, name: &str) -> cladist_core::Result<()> {
+        write_atomically(&folder.join(format!("{name}.svg")), self.to_svg().as_str().as_bytes())
     }
 }
 
@@ -192,5 +209,6 @@ mod tests {
     fn a_figure_is_as_wide_as_its_title() {
         let figure = Figure::new("a title of some length", 10.0, 50.0);
         assert_eq!(figure.width, 22.0 * 12.0 + 2.0 * MARGIN);
+        assert!(Size::Normal.width("分类") > Size::Normal.width("ab"));
     }
 }

@@ -1,60 +1,100 @@
 //! The page of explanations: texts with their words on the colour of what they say for a label.
 
-use std::fmt::Write;
+use askama::Template;
 
-use super::{STYLE, escape};
-use crate::results::{ByLabel, Explained};
+use super::{PageError, render};
+use crate::results::{ByLabel, Explained, Measure, Word};
 
-/// The page.
-#[must_use]
-pub fn explain(documents: &[Explained]) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        page,
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>\
-         <title>Explanations</title><style>{STYLE} .columns > section {{ flex: 1 1 24rem; }} .text {{ white-space: pre-wrap; }} \
-         span[title] {{ border-radius: .2rem; }}</style><h1>Explanations</h1><p class=soft>Green: the word speaks for the label; red: \
-         against it. The stronger the colour, the more it matters, as the method measures it.</p>"
-    );
-    for document in documents {
-        let _ = write!(page, "<h2>{}</h2><div class=columns>", escape(&document.id));
-        for model in &document.models {
-            let _ = write!(page, "<section><p class=soft>{}</p>", escape(&model.run));
-            model.labels.iter().for_each(|label| one(&mut page, &document.text, label));
-            page.push_str("</section>");
-        }
-        page.push_str("</div>");
-    }
-    page.push_str("</html>\n");
-    page
+/// Words listed below a text.
+const LISTED: usize = 8;
+
+#[derive(Template)]
+#[template(path = "explain.html", whitespace = "minimize")]
+struct Page<'a> {
+    measure: Measure,
+    /// Strengths of colours with what they stand for.
+    legend: Vec<(usize, String)>,
+    documents: Vec<Document<'a>>,
 }
 
-fn one(page: &mut String, text: &str, label: &ByLabel) {
+struct Document<'a> {
+    id: &'a str,
+    models: Vec<Model<'a>>,
+}
+
+struct Model<'a> {
+    run: &'a str,
+    labels: Vec<Label<'a>>,
+}
+
+struct Label<'a> {
+    id: &'a str,
+    name: &'a str,
+    score: String,
+    parts: Vec<Part>,
+    /// The text after the last word.
+    rest: String,
+    strongest: String,
+}
+
+/// A word with the text before it.
+struct Part {
+    before: String,
+    word: String,
+    class: String,
+    amount: String,
+}
+
+/// The page of explanations, on the scale of what the method measures.
+pub fn explain(documents: &[Explained], measure: Measure) -> Result<String, PageError> {
+    let documents = documents.iter().map(|document| Document {
+        id: &document.id,
+        models: (document.models.iter())
+            .map(|model| Model {
+                run: &model.run,
+                labels: model.labels.iter().map(|found| label(found, &document.text, measure)).collect(),
+            })
+            .collect(),
+    });
+    render(&Page { measure, legend: legend(measure), documents: documents.collect() })
+}
+
+fn legend(measure: Measure) -> Vec<(usize, String)> {
+    let [pale, middle, strong] = measure.steps();
+    let ranges =
+        [format!("{pale} to {middle}"), format!("{middle} to {strong}"), format!("{strong} or more")];
+    ranges.into_iter().enumerate().map(|(n, range)| (n + 1, range)).collect()
+}
+
+fn label<'a>(label: &'a ByLabel, text: &str, measure: Measure) -> Label<'a> {
     let ByLabel { id, name, score, words } = label;
-    let _ = write!(
-        page,
-        "<p><b>{}</b> <span class=soft>{}</span> {score:.3}</p><p class=text>",
-        escape(name),
-        escape(id)
-    );
-    let most = words.iter().map(|word| word.importance.abs()).fold(0.0, f32::max);
     let mut characters = text.chars();
     let mut at = 0;
+    let mut parts = Vec::new();
     for word in words {
-        let before: String = characters.by_ref().take(word.start - at).collect();
+        let before: String = characters.by_ref().take(word.start.saturating_sub(at)).collect();
         let inside: String = characters.by_ref().take(word.end - word.start).collect();
         at = word.end;
-        let share = if most > 0.0 { word.importance.abs() / most } else { 0.0 };
-        let colour = if word.importance > 0.0 { "60, 160, 80" } else { "210, 70, 60" };
-        let _ = write!(
-            page,
-            "{}<span title='{:+.4}' style='background: rgba({colour}, {:.2})'>{}</span>",
-            escape(&before),
-            word.importance,
-            share * 0.8,
-            escape(&inside)
-        );
+        let class = match measure.strength(word.importance) {
+            0 => String::new(),
+            strength if word.importance > 0.0 => format!("for-{strength}"),
+            strength => format!("against-{strength}"),
+        };
+        parts.push(Part { before, word: inside, class, amount: word.amount() });
     }
-    let _ = write!(page, "{}</p>", escape(&characters.collect::<String>()));
+    let strongest: Vec<String> = (Word::strongest(words).into_iter().take(LISTED))
+        .map(|word| format!("{} {}", word.text.replace(['\n', '\t'], " "), word.amount()))
+        .collect();
+    Label {
+        id,
+        name,
+        score: format!("{score:.3}"),
+        parts,
+        rest: characters.collect(),
+        strongest: if strongest.is_empty() {
+            "no word matters alone".to_owned()
+        } else {
+            strongest.join(", ")
+        },
+    }
 }

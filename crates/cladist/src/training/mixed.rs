@@ -170,5 +170,6 @@ fn draw(recipe: &MixedConfig, fitted: &Fitted, folder: &Path) -> Result<()> {
             values: values.iter().map(|values| Some(values.as_slice())).collect(),
         }],
     };
-    chart.draw().save(folder, "weights")
+    chart.draw().save(folder, "weights")?;
+    Ok(())
 }

@@ -191,7 +191,7 @@ fn finish(
 ) -> Result<Summary> {
     let (records, _) = journal::read(&out.join(folders::JOURNAL))?;
     let settings = toml::to_string(model.config())?;
-    let page = html::training(&out.display().to_string(), &settings, outcome, &records, evaluation);
+    let page = html::training(&out.display().to_string(), &settings, outcome, &records, evaluation)?;
     write_atomically(&out.join("report.html"), page.as_bytes())?;
     let dev = evaluation.map(|evaluation| evaluation.report.metrics.clone()).unwrap_or_default();
     let mut summary = Summary::new(out, outcome.seconds, model.parts(), loaded, card, dev);

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::model::{Model, OpenOptions};
 use crate::observe::Event;
 use crate::settings::Settings;
-use crate::spread::Spread;
+use crate::results::experiment::Spread;
 
 /// The settings that all seeds share.
 const SETTINGS: &str = "seeds.toml";

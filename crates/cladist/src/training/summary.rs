@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::folders;
 use crate::memory;
 use crate::model::Parts;
+pub use crate::results::experiment::Best;
 
 /// What a finished run says of itself: kept in `summary.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -36,17 +37,6 @@ pub struct Summary {
     /// What chose the model among those that training went through, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Best>,
-}
-
-/// The best value of what training watched on dev.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Best {
-    /// `loss` or a metric: the setting `train.monitor`.
-    pub monitor: String,
-    /// Updates made before it was measured.
-    pub step: u64,
-    /// The value.
-    pub value: f64,
 }
 
 impl Summary {

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use cladist_core::Error;
 use cladist_core::bundle::write_atomically;
-use cladist_core::project::Siblings;
 
-use super::{Analysis, MOST, Placed, Plane, Projected};
+use super::{Analysis, Plane, Projected};
 use crate::figure::{Dot, Figure, Scatter};
 use crate::html;
 use crate::output::{Table, figure};
@@ -53,9 +52,12 @@ pub(super) fn save(folder: &Path, analysis: &Analysis) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
     write_atomically(&folder.join("labels.json"), &serde_json::to_vec_pretty(analysis)?)?;
     for (bundle, name) in analysis.bundles.iter().zip(file_names(&analysis.bundles)) {
-        let drawn = bundle.draw();
+        let drawn = draw(bundle);
         drawn.save(folder, &name)?;
-        write_atomically(&folder.join(format!("{name}.html")), html::plane(bundle, &drawn).as_bytes())?;
+        write_atomically(
+            &folder.join(format!("{name}.html")),
+            html::plane(bundle, &drawn.to_svg())?.as_bytes(),
+        )?;
     }
     Ok(())
 }
@@ -74,89 +76,33 @@ fn file_names(bundles: &[Projected]) -> Vec<String> {
     bundles.iter().map(file_name).collect()
 }
 
-impl Projected {
-    /// What the picture shows.
-    #[must_use]
-    pub fn title(&self) -> String {
-        format!("Labels of {} ({})", self.name, self.head)
-    }
-
-    /// What is to be said of the labels, a sentence each.
-    #[must_use]
-    pub fn remarks(&self) -> Vec<String> {
-        let siblings = match &self.siblings {
-            Some(Siblings { n_labels, share, chance }) => format!(
-                "Of {n_labels} labels with siblings and others at their level, {:.1}% have a sibling nearest to them there \
-                 (by chance {:.1}%).",
-                100.0 * share,
-                100.0 * chance
-            ),
-            None => "No label has both siblings and others at its level.".to_owned(),
-        };
-        std::iter::once(siblings).chain(self.left_out()).collect()
-    }
-
-    fn left_out(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if self.n_untrained > 0 {
-            lines.push(format!(
-                "{} labels without training documents or weights are left out.",
-                self.n_untrained
-            ));
+/// The picture of a bundle's labels.
+fn draw(projected: &Projected) -> Figure {
+    let plane = match &projected.plane {
+        Plane::Pca { variance: [across, up] } => format!(
+            "principal components: {:.1}% of the variance across, {:.1}% up",
+            100.0 * across,
+            100.0 * up
+        ),
+        Plane::Tsne { kl, perplexity } => {
+            format!("t-SNE, perplexity {perplexity:.1}, KL {kl:.3}: far distances mean little")
         }
-        if self.n_left_out > 0 {
-            lines.push(format!(
-                "The {MOST} most frequent labels are shown, {} are left out.",
-                self.n_left_out
-            ));
-        }
-        lines
+    };
+    let most = projected.labels.iter().map(|label| label.train).max().unwrap_or(0);
+    let size = |train: u32| f64::from(train).ln_1p() / f64::from(most).ln_1p();
+    let points = projected.labels.iter().map(|label| Dot {
+        place: [label.x, label.y],
+        group: label.branch.unwrap_or(0),
+        size: size(label.train),
+        name: &label.name,
+        title: projected.describe(label),
+    });
+    Scatter {
+        title: &projected.title(),
+        note: &format!("{plane}; size: training documents (logarithmic)"),
+        kind: "branches",
+        groups: projected.branches.iter().map(String::as_str).collect(),
+        points: points.collect(),
     }
-
-    /// The name of a label's branch; empty without a hierarchy.
-    #[must_use]
-    pub fn branch(&self, label: &Placed) -> &str {
-        label.branch.and_then(|branch| self.branches.get(branch)).map_or("", String::as_str)
-    }
-
-    fn draw(&self) -> Figure {
-        let plane = match &self.plane {
-            Plane::Pca { variance: [across, up] } => format!(
-                "principal components: {:.1}% of the variance across, {:.1}% up",
-                100.0 * across,
-                100.0 * up
-            ),
-            Plane::Tsne { kl, perplexity } => {
-                format!("t-SNE, perplexity {perplexity:.1}, KL {kl:.3}: far distances mean little")
-            }
-        };
-        let most = self.labels.iter().map(|label| label.train).max().unwrap_or(0);
-        let size = |train: u32| f64::from(train).ln_1p() / f64::from(most).ln_1p();
-        let points = self.labels.iter().map(|label| Dot {
-            place: [label.x, label.y],
-            group: label.branch.unwrap_or(0),
-            size: size(label.train),
-            name: &label.name,
-            title: self.describe(label),
-        });
-        Scatter {
-            title: &self.title(),
-            note: &format!("{plane}; size: training documents (logarithmic)"),
-            kind: "branches",
-            groups: self.branches.iter().map(String::as_str).collect(),
-            points: points.collect(),
-        }
-        .draw()
-    }
-
-    /// A label in a line.
-    fn describe(&self, label: &Placed) -> String {
-        let Placed { id, name, train, nearest, cosine, .. } = label;
-        let branch = match self.branch(label) {
-            "" => String::new(),
-            branch => format!(" · {branch}"),
-        };
-        let id = if id == name { String::new() } else { format!(" ({id})") };
-        format!("{name}{id}{branch} · {train} training documents · nearest: {nearest} ({cosine:.3})")
-    }
+    .draw()
 }
