@@ -2,16 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::bail;
-use cladist_core::Error;
+use cladist::{Event, Summary, Work};
 use cladist_core::bundle::write_atomically;
 use serde::{Deserialize, Serialize};
 
-pub use crate::results::experiment::Spread;
+use crate::error::{LabError, Result};
 
-use super::train::Summary;
-use crate::error::ConfigError;
-use crate::session::Session;
+
 
 /// Combinations that nobody will wait for.
 const MOST: usize = 10_000;
@@ -27,16 +24,14 @@ pub struct Axis {
 
 impl Axis {
     /// Understands `key=v1,v2`, and `key+key=v1,v2` for keys that vary together.
-    pub fn parse(argument: &str) -> anyhow::Result<Self> {
+    pub fn parse(argument: &str) -> Result<Self> {
         let list = |text: &str, by: char| -> Vec<String> {
             text.split(by).map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
         };
         let (keys, values) = argument.split_once('=').unwrap_or((argument, ""));
         let axis = Self { keys: list(keys, '+'), values: list(values, ',') };
         if axis.keys.is_empty() || axis.values.is_empty() {
-            bail!(ConfigError::Missing(format!(
-                "`--try {argument}` has no values\nhint: write `--try key=v1,v2`, such as `--try train.learning_rate=5e-5,1e-4`"
-            )));
+            return Err(LabError::Axis(argument.to_owned()));
         }
         Ok(axis)
     }
@@ -61,7 +56,7 @@ impl Combination {
         self.0.iter().flat_map(|choice| choice.keys.iter().map(|key| (key.as_str(), choice.value.as_str())))
     }
 
-    /// As `--set` takes them.
+    /// As `key=value`.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         self.settings().map(|(key, value)| format!("{key}={value}")).collect()
@@ -69,11 +64,11 @@ impl Combination {
 }
 
 /// Every combination of values, the last axis changing first; a single empty one without axes.
-pub fn combinations(axes: &[Axis]) -> anyhow::Result<Vec<Combination>> {
+pub fn combinations(axes: &[Axis]) -> Result<Vec<Combination>> {
     let mut all = vec![Combination::default()];
     for axis in axes {
         if all.len() * axis.values.len() > MOST {
-            bail!(ConfigError::Missing(format!("more than {MOST} combinations: try fewer values")));
+            return Err(LabError::TooMany(MOST));
         }
         let longer = |combination: &Combination, value: &String| {
             let mut longer = combination.clone();
@@ -114,18 +109,18 @@ pub fn failure(folder: &Path) -> Option<String> {
 pub fn attempt(
     folder: &Path,
     resume: bool,
-    session: &Session,
-    train: impl FnOnce() -> anyhow::Result<Summary>,
-) -> anyhow::Result<Ended> {
+    work: &Work<'_>,
+    train: impl FnOnce() -> Result<Summary>,
+) -> Result<Ended> {
     if let Some(problem) = failure(folder).filter(|_| resume) {
         return Ok(Ended::Failed(problem));
     }
     match train() {
         Ok(summary) => Ok(Ended::Finished(Box::new(summary))),
-        Err(error) if matches!(error.downcast_ref(), Some(cladist_nn::Error::Diverged { .. })) => {
+        Err(LabError::Cladist(error @ cladist::Error::Network(cladist_nn::Error::Diverged { .. }))) => {
             let problem = error.to_string();
-            session.output.warn(&problem);
-            std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+            work.tell(&Event::Warning(problem.clone()));
+            std::fs::create_dir_all(folder).map_err(LabError::io("create", folder))?;
             let failure = Failure { problem: problem.clone() };
             write_atomically(&folder.join(FAILED), &serde_json::to_vec_pretty(&failure)?)?;
             Ok(Ended::Failed(problem))

@@ -1,10 +1,9 @@
-//! `cladist tune`: many settings, ranked by a metric on dev.
+//! Many settings, ranked by a metric on dev.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-use cladist_core::Error;
+use cladist::{Event, RunConfig};
 use cladist_core::bundle::write_atomically;
 use cladist_core::metrics::METRICS;
 use rand::SeedableRng;
@@ -12,97 +11,102 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::args::{TrainArgs, TuneArgs};
-use crate::commands::train;
-use crate::commands::trials::{self, Axis, Combination, Ended};
-use crate::config::RunConfig;
-use crate::error::ConfigError;
-use crate::output::{Table, figure};
-use crate::session::Session;
+use crate::error::{LabError, Result};
+use crate::spec::Spec;
+use crate::trials::{self, Axis, Combination, Ended};
+
+/// What is tried.
+#[derive(Debug, Clone)]
+pub struct TuneOptions<'a> {
+    /// What every trial shares.
+    pub spec: Spec<'a>,
+    /// Folder of all trials.
+    pub out: PathBuf,
+    /// Values of settings to try, each `key=v1,v2`; all combinations are run.
+    pub tries: Vec<String>,
+    /// Only this many combinations, drawn at random.
+    pub random: Option<usize>,
+    /// The metric on dev that ranks trials.
+    pub metric: String,
+    /// Trials that are done are not done again.
+    pub resume: bool,
+    /// Replace trials of an earlier call.
+    pub overwrite: bool,
+}
 
 /// One combination of values and what it reached.
 #[derive(Debug, Clone, Serialize)]
-struct Trial {
-    folder: String,
-    settings: BTreeMap<String, String>,
+pub struct Trial {
+    /// Below the folder of all trials.
+    pub folder: String,
+    /// What varies, with its value here.
+    pub settings: BTreeMap<String, String>,
     /// The metric on dev; none if the run failed.
-    value: Option<f64>,
-    seconds: f64,
+    pub value: Option<f64>,
+    /// Time of training.
+    pub seconds: f64,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
+    pub problem: Option<String>,
 }
 
-/// Runs the trials and prints them, best first.
-pub fn run(args: &TuneArgs, session: &Session) -> anyhow::Result<()> {
-    let Some(out) = &args.train.out else {
-        bail!(ConfigError::Missing("no folder given\nhint: pass `--out DIR`".to_owned()))
+/// The trials, the best first, and the settings that were varied.
+#[derive(Debug)]
+pub struct Tuned {
+    /// Keys of the settings.
+    pub keys: Vec<String>,
+    /// The trials.
+    pub trials: Vec<Trial>,
+}
+
+/// Runs the trials; `tune.json` and `best.toml` are written as it goes.
+pub fn run(options: &TuneOptions<'_>) -> Result<Tuned> {
+    let out = &options.out;
+    let Some(metric) = METRICS.iter().find(|info| info.name == options.metric) else {
+        let known = METRICS.iter().map(|info| info.name).collect::<Vec<_>>().join(", ");
+        return Err(cladist::Error::UnknownChoice { what: "metric", name: options.metric.clone(), known }.into());
     };
-    let Some(metric) = METRICS.iter().find(|info| info.name == args.metric) else {
-        bail!(ConfigError::UnknownChoice {
-            what: "metric",
-            name: args.metric.clone(),
-            known: "those that `cladist metrics` lists".to_owned()
-        })
-    };
-    let combinations = combinations(args)?;
+    let combinations = combinations(options)?;
     // A fault in the settings shows before hours of work.
     for combination in &combinations {
-        RunConfig::resolve(&with(&args.train, combination))?;
+        resolve(options, combination)?;
     }
-    std::fs::create_dir_all(out).map_err(Error::io("create", out))?;
+    std::fs::create_dir_all(out).map_err(LabError::io("create", out))?;
     let mut trials = Vec::new();
     for (n, combination) in combinations.iter().enumerate() {
         let name = format!("trial-{:03}", n + 1);
         let said = combination.arguments().join(" ");
-        session.output.note(format!("{name} of {}: {said}", combinations.len()));
-        let trial = one(args, &out.join(&name), combination, session)?;
+        options.spec.work.tell(&Event::Note(format!("{name} of {}: {said}", combinations.len())));
+        let trial = one(options, &out.join(&name), combination)?;
         trials.push(Trial { folder: name, ..trial });
         rank(&mut trials, metric.higher_is_better);
         write_atomically(&out.join("tune.json"), &serde_json::to_vec_pretty(&trials)?)?;
     }
     if let Some(best) = trials.first().filter(|trial| trial.value.is_some()) {
-        let config = std::fs::read(out.join(&best.folder).join("config.toml"))?;
-        write_atomically(&out.join("best.toml"), &config)?;
-        session.output.note(format!("the best settings are in {}", out.join("best.toml").display()));
+        let path = out.join(&best.folder).join(cladist::folders::CONFIG);
+        let config = std::fs::read(&path).map_err(LabError::io("read", &path))?;
+        let best = out.join("best.toml");
+        write_atomically(&best, &config)?;
+        options.spec.work.tell(&Event::Note(format!("the best settings are in {}", best.display())));
     }
-    if args.train.json {
-        return session.output.json(&trials);
-    }
-    let keys: Vec<&str> =
-        combinations.iter().take(1).flat_map(Combination::settings).map(|(key, _)| key).collect();
-    let heads = ["trial"].into_iter().chain(keys.iter().copied()).chain([metric.name, "seconds"]);
-    let mut table = Table::new(1, heads);
-    for trial in &trials {
-        let value = trial.problem.as_ref().map_or_else(|| figure(trial.value), |_| "failed".to_owned());
-        let settings = keys.iter().map(|&key| trial.settings[key].clone());
-        let row = [trial.folder.clone()].into_iter().chain(settings);
-        table.row(row.chain([value, format!("{:.0}", trial.seconds)]));
-    }
-    session.output.line(table)
+    let keys = combinations.iter().take(1).flat_map(Combination::settings).map(|(key, _)| key.to_owned());
+    Ok(Tuned { keys: keys.collect(), trials })
 }
 
 /// One trial.
-fn one(
-    args: &TuneArgs,
-    folder: &Path,
-    combination: &Combination,
-    session: &Session,
-) -> anyhow::Result<Trial> {
-    // Trials that are done are not done again if `--resume` is given.
-    let train_args = with(&args.train, combination);
-    let ended =
-        trials::attempt(folder, args.train.resume, session, || train::one(&train_args, folder, session))?;
+fn one(options: &TuneOptions<'_>, folder: &Path, combination: &Combination) -> Result<Trial> {
+    let spec = &options.spec;
+    let ended = trials::attempt(folder, options.resume, &spec.work, || {
+        let training = spec.training(resolve(options, combination)?, folder);
+        Ok(training.resume(options.resume).overwrite(options.overwrite).run()?.summary)
+    })?;
     let settings = combination.settings().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     let trial = Trial { folder: String::new(), settings, value: None, seconds: 0.0, problem: None };
     match ended {
         Ended::Finished(summary) => {
-            let value = summary.dev.get(&args.metric).copied();
+            let value = summary.dev.get(&options.metric).copied();
             if value.is_none() {
-                bail!(ConfigError::Missing(format!(
-                    "there is no `{}` on dev to rank by\nhint: give a dev split, hold one out with `--dev 0.1`, and set `refit=never`",
-                    args.metric
-                )));
+                return Err(LabError::NothingToChooseBy(folder.display().to_string()));
             }
             Ok(Trial { value, seconds: summary.seconds, ..trial })
         }
@@ -110,12 +114,12 @@ fn one(
     }
 }
 
-fn with(train: &TrainArgs, combination: &Combination) -> TrainArgs {
-    let mut args = TrainArgs { json: false, ..train.clone() };
+fn resolve(options: &TuneOptions<'_>, combination: &Combination) -> Result<RunConfig> {
+    let mut layers = options.spec.layers.clone();
     // A model that is trained again on dev cannot be ranked on dev.
-    args.set.push("refit=never".to_owned());
-    args.set.extend(combination.arguments());
-    args
+    layers.set.push("refit=never".to_owned());
+    layers.set.extend(combination.arguments());
+    Ok(layers.resolve()?)
 }
 
 fn rank(trials: &mut [Trial], higher_is_better: bool) {
@@ -128,14 +132,14 @@ fn rank(trials: &mut [Trial], higher_is_better: bool) {
 }
 
 /// Every combination of the values to try, or some of them drawn at random, in a fixed order.
-fn combinations(args: &TuneArgs) -> anyhow::Result<Vec<Combination>> {
-    let axes = args.tries.iter().map(|argument| Axis::parse(argument)).collect::<anyhow::Result<Vec<_>>>()?;
+fn combinations(options: &TuneOptions<'_>) -> Result<Vec<Combination>> {
+    let axes = options.tries.iter().map(|argument| Axis::parse(argument)).collect::<Result<Vec<_>>>()?;
     let mut all = trials::combinations(&axes)?;
-    if let Some(n) = args.random {
+    if let Some(n) = options.random {
         if n == 0 {
-            bail!(ConfigError::Missing("`--random` must be at least 1".to_owned()));
+            return Err(LabError::Zero("random"));
         }
-        let seed = RunConfig::resolve(&args.train)?.seed();
+        let seed = options.spec.layers.resolve()?.seed();
         all.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
         all.truncate(n);
     }

@@ -1,23 +1,21 @@
-//! `cladist analyze labels`: the vectors of labels in a model's output layer, on a plane.
+//! The vectors of labels in a model's output layer, on a plane.
 
 mod show;
 
 use std::cmp::Reverse;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use cladist::config::Recipe;
+use cladist::names::short_names;
+use cladist::results::{Placed, Plane, Projected};
+use cladist::{Model, OpenOptions, RunConfig, Work};
 use cladist_core::project::{Gram, Nearest, Point, TsneConfig, nearest, pca, siblings, tsne};
 use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{Classifier, LabelId, Taxonomy};
+use cladist_core::{Classifier, LabelId, Taxonomy, bundle};
 use serde::Serialize;
 
-use super::{names, place};
-use crate::args::{AnalyzeLabelsArgs, PlaneMethod};
-use crate::config::Recipe;
-use crate::error::ConfigError;
-use crate::model::{self, Model, Run, bundle_of, member, settings_of};
-pub use crate::results::{Placed, Plane, Projected};
-use crate::session::Session;
+use super::place;
+use crate::error::{LabError, Result};
 
 /// Labels that are shown at most: what is worked out grows with their square.
 const MOST: usize = 5_000;
@@ -26,8 +24,24 @@ const FEWEST: usize = 3;
 
 /// What is written and, with `--json`, printed.
 #[derive(Debug, Serialize)]
-struct Analysis {
-    bundles: Vec<Projected>,
+pub struct LabelAnalysis {
+    /// The models.
+    pub bundles: Vec<Projected>,
+    /// Where figures, pages and `labels.json` are.
+    #[serde(skip)]
+    pub folder: PathBuf,
+}
+
+/// How vectors come to the plane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PlaneMethod {
+    /// Principal components: the plane on which vectors differ most.
+    Pca,
+    /// t-SNE: neighbours stay neighbours, distances between groups say little.
+    Tsne {
+        /// About how many neighbours a label attends to; 30 if not given.
+        perplexity: Option<f64>,
+    },
 }
 
 /// Vectors of the labels that are shown.
@@ -38,109 +52,101 @@ struct Chosen {
     n_left_out: usize,
 }
 
-/// Brings the labels of bundles to the plane.
-pub(super) fn run(args: &AnalyzeLabelsArgs, session: &Session) -> anyhow::Result<()> {
-    if args.method == PlaneMethod::Pca && args.perplexity.is_some() {
-        bail!(ConfigError::Missing("`--perplexity` is for `--method tsne`".to_owned()));
+/// Brings the labels of models to the plane, and writes figures, pages and `labels.json`: into `out`, or `analysis` in the
+/// first run folder, or here.
+pub fn run(
+    paths: &[PathBuf],
+    method: PlaneMethod,
+    out: Option<&Path>,
+    open: &OpenOptions,
+    work: &Work<'_>,
+) -> Result<LabelAnalysis> {
+    let mut opened: Vec<(Model, Chosen)> = Vec::new();
+    for path in paths {
+        let model = Model::open(path, open)?;
+        let chosen = choose(&model)?;
+        opened.push((model, chosen));
     }
-    let mut opened: Vec<(Run, Chosen)> = Vec::new();
-    for path in &args.bundles {
-        let run = model::open(path, session)?;
-        let chosen = choose(&run.model, path)?;
-        opened.push((run, chosen));
-    }
-    let Some((first, _)) = opened.first() else { bail!(ConfigError::Missing("no bundle given".to_owned())) };
-    let out = place(args.out.as_deref(), first);
+    let (first, _) = opened.first().ok_or(LabError::NoBundle)?;
+    let folder = place(out, first);
     let mut bundles = Vec::new();
-    for (((run, chosen), path), name) in opened.into_iter().zip(&args.bundles).zip(names(&args.bundles)) {
-        bundles.push(project(&run.model, chosen, path, name, args, session)?);
+    for ((model, chosen), name) in opened.into_iter().zip(short_names(paths)) {
+        bundles.push(project(&model, chosen, name, method, work)?);
     }
-    session.bars.clear();
-    let analysis = Analysis { bundles };
-    if args.json {
-        session.output.json(&analysis)?;
-    } else {
-        show::print(&analysis, session)?;
-    }
-    show::save(&out, &analysis)?;
-    session.output.note(format!("\nfigures, pages and labels.json: {}", out.display()));
-    Ok(())
+    let analysis = LabelAnalysis { bundles, folder };
+    show::save(&analysis)?;
+    Ok(analysis)
 }
 
 /// The trained labels of a model with their vectors, the most frequent first.
-fn choose(model: &Model, path: &Path) -> anyhow::Result<Chosen> {
-    let Some(mut vectors) = model.pipeline.label_vectors() else { bail!(no_vectors(model, path)?) };
+fn choose(model: &Model) -> Result<Chosen> {
+    let Some(mut vectors) = model.label_vectors() else { return Err(no_vectors(model)?) };
     if vectors.iter().flatten().any(|(_, weight)| !weight.is_finite()) {
-        bail!(ConfigError::Missing(format!(
-            "`{}` has weights that are no numbers\nhint: its training diverged; train it again with a lower learning rate",
-            path.display()
-        )));
+        return Err(LabError::NotFinite(model.path().to_owned()));
     }
+    let counts = &model.label_counts().counts;
     let is_trained = |label: &LabelId| {
-        model.counts.counts[label.index()] > 0
-            && vectors[label.index()].iter().any(|(_, weight)| *weight != 0.0)
+        counts[label.index()] > 0 && vectors[label.index()].iter().any(|(_, weight)| *weight != 0.0)
     };
-    let mut labels = model.taxonomy().by_frequency(&model.counts);
+    let mut labels = model.taxonomy().by_frequency(model.label_counts());
     let n_all = labels.len();
     labels.retain(is_trained);
     let n_trained = labels.len();
     if n_trained < FEWEST {
-        bail!(ConfigError::Missing(format!(
-            "`{}` has {n_trained} trained labels of {n_all}, and a plane needs at least {FEWEST}",
-            path.display()
-        )));
+        let path = model.path().to_owned();
+        return Err(LabError::TooFewLabels { path, trained: n_trained, all: n_all, fewest: FEWEST });
     }
     labels.truncate(MOST);
     let vectors = labels.iter().map(|label| std::mem::take(&mut vectors[label.index()])).collect();
     Ok(Chosen { n_untrained: n_all - n_trained, n_left_out: n_trained - labels.len(), labels, vectors })
 }
 
-/// Why a model has no vectors of labels, and what to do.
-fn no_vectors(model: &Model, path: &Path) -> anyhow::Result<ConfigError> {
-    let (head, place) = (model.config.head(), path.display());
-    Ok(ConfigError::Missing(match &model.config.recipe {
+/// Why a model has no vectors of labels, and where there are some.
+fn no_vectors(model: &Model) -> Result<LabError> {
+    let (head, path) = (model.config().head(), model.path());
+    let reason = match &model.config().recipe {
         Recipe::Mixed(mixed) => {
+            let home = bundle::find(path)?;
             let members = (0..mixed.members.len()).map(|n| {
-                let folder = bundle_of(path).join(member(n));
-                Ok(format!("`{}` ({})", folder.display(), settings_of(&folder)?.head()))
+                let folder = home.join(format!("member-{}", n + 1));
+                Ok(format!("`{}` ({})", folder.display(), RunConfig::of(&folder)?.head()))
             });
-            let members: Vec<String> = members.collect::<anyhow::Result<_>>()?;
-            format!(
-                "`{place}` is made of models (`{head}`) and has no vectors of labels\nhint: give one of its members: {}",
-                members.join(", ")
-            )
+            let members: Vec<String> = members.collect::<Result<_>>()?;
+            format!("it is an ensemble; give one of its members: {}", members.join(", "))
         }
-        Recipe::Linear(_) | Recipe::Neural(_) => format!(
-            "`{place}` (`{head}`) has no vector for each label: trees of labels decide step by step\n\
-             hint: give a run of the head `svm`, or one that was trained with `--encoder`"
-        ),
-    }))
+        Recipe::Linear(_) | Recipe::Neural(_) => {
+            "trees of labels decide step by step; give a run of the head `svm`, or one on an encoder".to_owned()
+        }
+    };
+    Ok(LabError::NoVectors { path: path.to_owned(), head, reason })
 }
 
 fn project(
     model: &Model,
     chosen: Chosen,
-    path: &Path,
     name: String,
-    args: &AnalyzeLabelsArgs,
-    session: &Session,
-) -> anyhow::Result<Projected> {
+    method: PlaneMethod,
+    work: &Work<'_>,
+) -> Result<Projected> {
     let Chosen { labels, vectors, n_untrained, n_left_out } = chosen;
-    let (job, taxonomy) = (session.job(), model.taxonomy());
+    let (job, taxonomy) = (work.job(), model.taxonomy());
     let preset = TsneConfig::default();
-    let config = TsneConfig { perplexity: args.perplexity.unwrap_or(preset.perplexity), ..preset };
-    let steps = if args.method == PlaneMethod::Tsne { config.iterations as u64 } else { 0 };
+    let (perplexity, steps) = match method {
+        PlaneMethod::Pca => (None, 0),
+        PlaneMethod::Tsne { perplexity } => (perplexity, preset.iterations as u64),
+    };
+    let config = TsneConfig { perplexity: perplexity.unwrap_or(preset.perplexity), ..preset };
     job.progress.stage(&name, steps);
     let directions = Gram::of_directions(&vectors);
     drop(vectors);
     let siblings = siblings(&directions, &labels, taxonomy);
     let nearest = nearest(&directions);
-    let (points, plane) = match args.method {
+    let (points, plane) = match method {
         PlaneMethod::Pca => {
             let found = pca(&directions);
             (found.points, Plane::Pca { variance: found.shares })
         }
-        PlaneMethod::Tsne => {
+        PlaneMethod::Tsne { .. } => {
             let found = tsne(directions, &config, &job)?;
             (found.points, Plane::Tsne { kl: found.kl, perplexity: found.perplexity })
         }
@@ -152,7 +158,7 @@ fn project(
             id: taxonomy.id(label).to_owned(),
             name: taxonomy.name(label).to_owned(),
             branch: branches.of[label.index()],
-            train: model.counts.counts[label.index()],
+            train: model.label_counts().counts[label.index()],
             x,
             y,
             nearest: other.map_or_else(String::new, |other| taxonomy.name(other).to_owned()),
@@ -161,9 +167,9 @@ fn project(
         }
     };
     Ok(Projected {
-        bundle: path.display().to_string(),
+        bundle: model.path().display().to_string(),
         name,
-        head: model.config.head().to_owned(),
+        head: model.config().head().to_owned(),
         plane,
         siblings,
         n_labels: labels.len(),

@@ -3,18 +3,19 @@
 use std::path::Path;
 
 use cladist_nn::train::journal::{self, Kind};
+use cladist::config::Recipe;
+use cladist::figure::{Chart, Lines, Svg};
+use cladist::results::experiment::Results;
+use cladist::settings::Settings;
+use cladist::{RunConfig, Summary};
 
-use super::results::Results;
-use crate::commands::train;
-use crate::config::{Recipe, RunConfig};
-use crate::figure::{Chart, Lines, Svg};
-use crate::settings::Settings;
+use crate::error::Result;
 
 /// What is drawn.
 const METRIC: &str = "micro-f1";
 
 /// Draws the curves of the first run of each variant as `curves.svg`; nothing if no variant has a curve.
-pub(super) fn draw(results: &Results, out: &Path) -> anyhow::Result<Option<Svg>> {
+pub(super) fn draw(results: &Results, out: &Path) -> Result<Option<Svg>> {
     let mut curves: Vec<(&str, Vec<f64>, Vec<f64>)> = Vec::new();
     for row in &results.variants {
         let Some(run) = row.finished().next() else { continue };
@@ -49,7 +50,7 @@ fn curve(folder: &Path) -> Option<(Vec<f64>, Vec<f64>)> {
     let Recipe::Neural(recipe) = &config.recipe else { return None };
     let (records, _) = journal::read(&folder.join("metrics.jsonl")).ok()?;
     let steps = records.iter().map(|record| record.step).max()?;
-    let documents = train::finished(folder).ok()??.documents as f64;
+    let documents = Summary::of(folder).ok()??.documents as f64;
     // Batches of so many tokens hold any number of documents: the last step ends the last epoch.
     let step = match recipe.train.batch_tokens {
         0 => (recipe.train.batch_size * recipe.train.accumulate) as f64 / documents,

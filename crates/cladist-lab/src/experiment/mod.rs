@@ -1,4 +1,4 @@
-//! `cladist experiment`: variants compared as their authors did, from the grid of settings to the table.
+//! Variants compared as their authors did, from the grid of settings to the table.
 
 mod curves;
 mod plan;
@@ -7,76 +7,65 @@ mod runs;
 mod significance;
 mod sweep;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-use cladist_core::Error;
+use cladist::results::experiment::Results;
+use cladist::{Model, html};
 use cladist_core::bundle::write_atomically;
+use cladist_core::corpus::Split;
 use cladist_core::metrics::can_be_resampled;
 
-pub use crate::results::experiment::{Run, Tests};
-pub use results::{Results, Row, Shown, Swept};
-
-use crate::args::ExperimentArgs;
-use crate::error::ConfigError;
-use crate::experiments;
-use crate::html;
-use crate::output::Table;
-use crate::session::Session;
+use crate::error::{LabError, Result};
+use crate::spec::Spec;
 use plan::Plan;
 use runs::{Runner, VariantRuns};
 
-/// The results as JSON.
-const RESULTS: &str = "experiment.json";
+/// The results as JSON, in the experiment's folder.
+pub const RESULTS: &str = "experiment.json";
 /// The results as a page.
-const PAGE: &str = "experiment.html";
+pub const PAGE: &str = "experiment.html";
 
-/// Runs an experiment, or lists all.
-pub fn run(args: &ExperimentArgs, session: &Session) -> anyhow::Result<()> {
-    let Some(name) = args.name.as_deref().filter(|_| !args.list) else { return list(args, session) };
-    let plan = Plan::new(name, args)?;
-    let Some(out) = &args.train.out else {
-        bail!(ConfigError::Missing("no folder given\nhint: pass `--out DIR`".to_owned()))
-    };
-    if args.train.overwrite {
+/// What an experiment is run with.
+#[derive(Debug, Clone)]
+pub struct ExperimentOptions<'a> {
+    /// Which of [`crate::experiments::ALL`].
+    pub name: String,
+    /// Folder of all runs and of the results.
+    pub out: PathBuf,
+    /// What every run shares.
+    pub spec: Spec<'a>,
+    /// Only these variants; all without any.
+    pub variants: Vec<String>,
+    /// Values of a setting to choose from on dev (`key=v1,v2`), instead of the experiment's grid.
+    pub tries: Vec<String>,
+    /// Choose nothing: settings as they are given.
+    pub no_grid: bool,
+    /// Seeds that the chosen settings of each variant are trained with.
+    pub seeds: u32,
+    /// Start anew, if the folder holds an experiment.
+    pub overwrite: bool,
+}
+
+/// Runs what is left to run, and writes what there is after each variant. The same call again goes on where an interrupted
+/// one stopped.
+pub fn run(options: &ExperimentOptions<'_>) -> Result<Results> {
+    let out = &options.out;
+    let plan = Plan::new(options)?;
+    if options.overwrite {
         Plan::clear(out)?;
     }
     plan.check_place(out)?;
-    let results = match all(&plan, out, session) {
-        Err(error) if is_cancelled(&error) => {
-            return Err(anyhow::Error::from(Error::Cancelled)
-                .context("stopped\nhint: the same command again goes on from here"));
-        }
-        other => other?,
-    };
-    if args.train.json {
-        return session.output.json(&results);
+    match all(&plan, out) {
+        Err(error) if error.kind() == cladist::ErrorKind::Cancelled => Err(LabError::Stopped),
+        other => other,
     }
-    session.output.line(results.caption())?;
-    for (title, rows, columns) in results.parts() {
-        let title = if title.is_empty() { String::new() } else { format!("\n{title}\n") };
-        session.output.line(format!("{title}\n{}", results::table(&results, &rows, &columns)))?;
-    }
-    if let Some(words) = &results.significance {
-        session.output.line(format!("\n{words}"))?;
-    }
-    if let Some(swept) = &results.sweep {
-        session.output.line(format!(
-            "\n`{}` with other settings\n\n{}",
-            swept.variant,
-            results::sweep_table(swept, &results.columns)
-        ))?;
-    }
-    session.output.note(format!("\nwritten to {} and {PAGE}", out.join(RESULTS).display()));
-    Ok(())
 }
 
-/// Runs what is left to run, and writes what there is after each variant.
-fn all(plan: &Plan, out: &Path, session: &Session) -> anyhow::Result<Results> {
+fn all(plan: &Plan<'_>, out: &Path) -> Result<Results> {
     // Tests of models that are still the same need not be made again.
     let earlier: Option<Results> =
         std::fs::read(out.join(RESULTS)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let mut runner = Runner::new(plan, out, session);
+    let mut runner = Runner::new(plan, out);
     runner.prepare()?;
     plan.keep(out)?;
     let mut done: Vec<VariantRuns> = Vec::new();
@@ -90,35 +79,23 @@ fn all(plan: &Plan, out: &Path, session: &Session) -> anyhow::Result<Results> {
     let metrics: Vec<String> =
         results::collect(plan, &done, &known)?.columns.into_iter().map(|column| column.metric).collect();
     let metrics: Vec<String> = metrics.into_iter().filter(|name| can_be_resampled(name)).collect();
-    let tests = significance::test(plan, &done, known, &metrics, out, session)?;
+    let tests = significance::test(plan, &done, known, &metrics, out)?;
     let mut results = results::collect(plan, &done, &tests)?;
-    results.sweep = sweep::run(plan, &results, earlier.and_then(|earlier| earlier.sweep), out, session)?;
+    results.sweep = sweep::run(plan, &results, earlier.and_then(|earlier| earlier.sweep), out)?;
     save(&results, out)?;
     Ok(results)
 }
 
-fn save(results: &Results, out: &Path) -> anyhow::Result<()> {
+fn save(results: &Results, out: &Path) -> Result<()> {
     write_atomically(&out.join(RESULTS), &serde_json::to_vec_pretty(results)?)?;
     let curves = curves::draw(results, out)?;
     write_atomically(&out.join(PAGE), html::experiment(results, curves.as_ref())?.as_bytes())?;
     Ok(())
 }
 
-fn is_cancelled(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        matches!(cause.downcast_ref(), Some(Error::Cancelled))
-            || matches!(cause.downcast_ref(), Some(cladist_nn::Error::Core(Error::Cancelled)))
-    })
-}
-
-fn list(args: &ExperimentArgs, session: &Session) -> anyhow::Result<()> {
-    if args.train.json {
-        return session.output.json(&experiments::ALL);
-    }
-    let mut table = Table::new(3, ["experiment", "variants", "what it is"]);
-    for experiment in experiments::ALL {
-        let variants: Vec<&str> = experiment.variants.iter().map(|variant| variant.name).collect();
-        table.row([experiment.name.to_owned(), variants.join(", "), experiment.description.to_owned()]);
-    }
-    session.output.line(table)
+/// The split that results are measured on, as a model of the experiment reads it.
+fn own_split(model: &Model, plan: &Plan<'_>) -> Result<Split> {
+    let folder = model.folder().unwrap_or_else(|| model.path());
+    let bad = plan.spec.bad_lines.or_at(&folder.join(format!("rejects-{}.jsonl", plan.split)));
+    Ok(model.read_split(plan.split, None, None, &bad, &plan.spec.work)?.0)
 }

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, bail};
-use cladist_core::Error;
+use cladist::config::{Layers, difference};
+use cladist::corpora::{hashes, whole_paths};
+use cladist::heads::{self, HeadInfo};
+use cladist::settings::Settings;
+use cladist::{BadLinePolicy, RunConfig};
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{CorpusSource, SplitName};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{ExperimentArgs, TrainArgs};
-use crate::commands::train;
-use crate::commands::trials::{self, Axis, Combination};
-use crate::config::RunConfig;
-use crate::error::ConfigError;
+use super::ExperimentOptions;
+use crate::error::{LabError, Result};
 use crate::experiments::{self, Experiment, Variant};
-use crate::heads::{self, HeadInfo};
-use crate::settings::Settings;
+use crate::spec::Spec;
+use crate::trials::{self, Axis, Combination};
 
 /// The file that an experiment's folder knows its settings by.
 const PLAN: &str = "plan.json";
@@ -25,14 +25,14 @@ const AS_GIVEN: &str = "as-given";
 
 /// Everything that decides what is run.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct Plan<'a> {
     pub(super) experiment: &'static Experiment,
     pub(super) variants: Vec<PlannedVariant>,
     pub(super) seeds: Vec<u64>,
     /// Where results are measured.
     pub(super) split: SplitName,
-    /// As every run gets them.
-    pub(super) args: TrainArgs,
+    /// What every run shares.
+    pub(super) spec: Spec<'a>,
     corpus: CorpusCard,
 }
 
@@ -72,83 +72,70 @@ struct Stored {
 }
 
 impl Stored {
-    fn read(out: &Path) -> anyhow::Result<Option<Self>> {
+    fn read(out: &Path) -> Result<Option<Self>> {
         let path = out.join(PLAN);
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
-        Ok(Some(serde_json::from_slice(&bytes).with_context(|| format!("cannot use `{}`", path.display()))?))
+        let bytes = std::fs::read(&path).map_err(LabError::io("read", &path))?;
+        Ok(Some(serde_json::from_slice(&bytes).map_err(|error| cladist::Error::Damaged { path: path.clone(), reason: error.to_string() })?))
     }
 }
 
-impl Plan {
+impl<'a> Plan<'a> {
     /// Resolves all settings, so that every fault in them shows at once.
-    pub(super) fn new(name: &str, args: &ExperimentArgs) -> anyhow::Result<Self> {
-        let experiment = experiments::find(name)?;
+    pub(super) fn new(args: &ExperimentOptions<'a>) -> Result<Self> {
+        let experiment = experiments::find(&args.name)?;
         let chosen = variants(experiment, &args.variants)?;
         let sets_head =
             |argument: &String| argument.split('=').next().is_some_and(|key| key.trim() == "head");
-        if args.train.head.is_some() || args.train.set.iter().any(sets_head) {
-            bail!(ConfigError::Missing("the head cannot be chosen: every variant has its own".to_owned()));
-        }
-        if args.train.print_config {
-            bail!(ConfigError::Missing(
-                "`--print-config` shows the settings of one run: use it with `cladist train`".to_owned()
-            ));
+        let layers = &args.spec.layers;
+        if layers.head.is_some() || layers.set.iter().any(sets_head) {
+            return Err(LabError::HeadChosen);
         }
         for planned in &chosen {
             let absent =
                 planned.members.iter().find(|member| !chosen.iter().any(|other| other.name == **member));
-            if let Some(absent) = absent {
-                bail!(ConfigError::Missing(format!(
-                    "variant `{}` is made of `{absent}`, which is not among the variants chosen",
-                    planned.name
-                )));
+            if let Some(member) = absent {
+                return Err(LabError::NoMember { variant: planned.name, member });
             }
         }
         let axes = axes(experiment, args)?;
         for_known_variants(experiment, args)?;
         let keys = axes.iter().flat_map(|axis| &axis.keys).map(String::as_str);
         // What is for one variant alone is of no concern to the others.
-        let set = args.train.set.iter().filter(|set| of_variant(set).is_none()).map(String::as_str);
+        let set = args.spec.layers.set.iter().filter(|set| of_variant(set).is_none()).map(String::as_str);
         no_other_heads(&chosen, keys.chain(set))?;
         let variants: Vec<PlannedVariant> = chosen
             .into_iter()
             .map(|variant| plan_variant(experiment, variant, &axes, args))
-            .collect::<anyhow::Result<_>>()?;
-        let source = train::corpus_of(&args.train, None)?;
+            .collect::<Result<_>>()?;
+        let source = whole_paths(args.spec.corpus.clone())?;
+        if source.train.is_empty() {
+            return Err(cladist::Error::NoSplit { split: SplitName::Train, purpose: "to learn from" }.into());
+        }
         for planned in &variants {
             let held_out = planned.combinations.iter().all(|one| one.config.common.data.dev > 0.0);
             if planned.combinations.len() > 1 && source.dev.is_empty() && !held_out {
-                bail!(ConfigError::Missing(
-                    "there is no dev split to choose settings on\nhint: hold one out with `--dev 0.1`, or pass `--no-grid`"
-                        .to_owned()
-                ));
+                return Err(LabError::NoDevToChooseOn);
             }
         }
         let first = variants.first().and_then(|planned| planned.combinations.first());
         let first = first.map_or(0, |combination| combination.config.seed());
-        let n = args.train.seeds.unwrap_or(3);
+        let n = args.seeds;
         if n == 0 {
-            bail!(ConfigError::Missing("`--seeds` must be at least 1".to_owned()));
+            return Err(LabError::Zero("seeds"));
         }
         let split = if source.test.is_empty() { SplitName::Dev } else { SplitName::Test };
-        let files = train::hashes(&source)?;
+        let files = hashes(&source)?;
+        let skip_bad = args.spec.bad_lines != BadLinePolicy::Stop;
         Ok(Self {
             experiment,
             variants,
             seeds: (0..u64::from(n)).map(|k| first + k).collect(),
             split,
-            // Every run is gone on with if it can be.
-            args: TrainArgs {
-                resume: true,
-                overwrite: false,
-                json: false,
-                seeds: None,
-                ..args.train.clone()
-            },
-            corpus: CorpusCard { source, files, skip_bad: args.train.bad_lines.skip_bad },
+            spec: Spec { corpus: source.clone(), ..args.spec.clone() },
+            corpus: CorpusCard { source, files, skip_bad },
         })
     }
 
@@ -165,49 +152,43 @@ impl Plan {
     }
 
     /// Refuses a folder that is not new, empty, or of the same experiment with the same settings.
-    pub(super) fn check_place(&self, out: &Path) -> anyhow::Result<()> {
+    pub(super) fn check_place(&self, out: &Path) -> Result<()> {
         if let Some(known) = Stored::read(out)? {
             return self.check_known(&known, out);
         }
         if out.exists() && !out.read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
-            bail!(ConfigError::Missing(format!(
-                "`{}` already exists and is no folder of an experiment\nhint: choose another place",
-                out.display()
-            )));
+            return Err(LabError::NotAnExperiment(out.to_owned()));
         }
         Ok(())
     }
 
     /// Removes an earlier experiment, whatever its settings.
-    pub(super) fn clear(out: &Path) -> anyhow::Result<()> {
+    pub(super) fn clear(out: &Path) -> Result<()> {
         if out.join(PLAN).exists() {
-            std::fs::remove_dir_all(out).map_err(Error::io("remove", out))?;
+            std::fs::remove_dir_all(out).map_err(LabError::io("remove", out))?;
         }
         Ok(())
     }
 
     /// Remembers the settings in a folder that passed the check.
-    pub(super) fn keep(&self, out: &Path) -> anyhow::Result<()> {
+    pub(super) fn keep(&self, out: &Path) -> Result<()> {
         let mut stored = Stored {
             experiment: self.experiment.name.to_owned(),
             corpus: self.corpus.clone(),
             settings: Stored::read(out)?.map(|known| known.settings).unwrap_or_default(),
         };
         for combination in self.variants.iter().flat_map(|planned| &planned.combinations) {
-            let text = toml::to_string(&combination.config.clone().with_seed(0))?;
+            let text = combination.config.clone().with_seed(0).to_toml()?;
             stored.settings.insert(combination.folder.clone(), text);
         }
-        std::fs::create_dir_all(out).map_err(Error::io("create", out))?;
+        std::fs::create_dir_all(out).map_err(LabError::io("create", out))?;
         write_atomically(&out.join(PLAN), &serde_json::to_vec_pretty(&stored)?)?;
         Ok(())
     }
 
-    fn check_known(&self, known: &Stored, out: &Path) -> anyhow::Result<()> {
-        let refuse = |what: String| {
-            let hint = "choose another folder, or start anew with `--overwrite`";
-            let text = format!("`{}` holds an experiment with {what}\nhint: {hint}", out.display());
-            Err(ConfigError::Missing(text).into())
-        };
+    fn check_known(&self, known: &Stored, out: &Path) -> Result<()> {
+        let refuse =
+            |difference: String| Err(LabError::OtherPlan { path: out.to_owned(), difference });
         if known.experiment != self.experiment.name {
             return refuse(format!("another name: `{}`", known.experiment));
         }
@@ -222,7 +203,7 @@ impl Plan {
                 return refuse("settings that cannot be read".to_owned());
             };
             if then != now {
-                return refuse(format!("other settings: {}", difference(&then, &now)?));
+                return refuse(format!("other settings: {}", difference(&then, &now)?.unwrap_or_default()));
             }
         }
         Ok(())
@@ -230,16 +211,15 @@ impl Plan {
 }
 
 /// The variants of these names, or all, in the order of the definition.
-fn variants(experiment: &'static Experiment, names: &[String]) -> anyhow::Result<Vec<&'static Variant>> {
+fn variants(experiment: &'static Experiment, names: &[String]) -> Result<Vec<&'static Variant>> {
     let names: BTreeSet<&str> = names.iter().map(|name| name.trim()).collect();
     for name in &names {
         if !experiment.variants.iter().any(|variant| variant.name == *name) {
             let known = experiment.variants.iter().map(|variant| format!("`{}`", variant.name));
-            bail!(ConfigError::UnknownChoice {
-                what: "variant",
-                name: (*name).to_owned(),
-                known: known.collect::<Vec<_>>().join(", ")
-            });
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(
+                cladist::Error::UnknownChoice { what: "variant", name: (*name).to_owned(), known }.into()
+            );
         }
     }
     let chosen = experiment.variants.iter();
@@ -247,7 +227,7 @@ fn variants(experiment: &'static Experiment, names: &[String]) -> anyhow::Result
 }
 
 /// What is tried: what the user says, or else the experiment's grid.
-fn axes(experiment: &Experiment, args: &ExperimentArgs) -> anyhow::Result<Vec<Axis>> {
+fn axes(experiment: &Experiment, args: &ExperimentOptions<'_>) -> Result<Vec<Axis>> {
     if args.no_grid {
         return Ok(Vec::new());
     }
@@ -260,10 +240,10 @@ fn axes(experiment: &Experiment, args: &ExperimentArgs) -> anyhow::Result<Vec<Ax
 }
 
 /// What the user decides on the command line: the grid leaves it alone. What `--try` names is for it to vary.
-fn decided(head: &HeadInfo, variant: &Variant, args: &ExperimentArgs) -> anyhow::Result<Settings> {
+fn decided(head: &HeadInfo, variant: &Variant, args: &ExperimentOptions<'_>) -> Result<Settings> {
     let mut decided = Settings::default();
     if args.tries.is_empty() {
-        if let Some(rate) = args.train.neural.learning_rate {
+        if let Some(rate) = args.spec.layers.over.flat().remove("train.learning_rate") {
             decided.set("train.learning_rate", rate)?;
         }
         for argument in sets_of(args, variant) {
@@ -277,11 +257,11 @@ fn decided(head: &HeadInfo, variant: &Variant, args: &ExperimentArgs) -> anyhow:
 fn no_other_heads<'a>(
     variants: &[&'static Variant],
     keys: impl Iterator<Item = &'a str>,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     for key in keys {
         let Some(head) = heads::section(key) else { continue };
         if !variants.iter().any(|variant| variant.head() == head) {
-            bail!(ConfigError::Missing(format!("`{key}` has no effect: no variant has the head `{head}`")));
+            return Err(LabError::NoEffect { key: key.to_owned(), head });
         }
     }
     Ok(())
@@ -295,8 +275,8 @@ fn of_variant(argument: &str) -> Option<(&str, &str)> {
 }
 
 /// What the user sets for a variant: what is for all, and what is for it alone.
-fn sets_of(args: &ExperimentArgs, variant: &Variant) -> Vec<String> {
-    let set = args.train.set.iter().filter_map(|argument| match of_variant(argument) {
+fn sets_of(args: &ExperimentOptions<'_>, variant: &Variant) -> Vec<String> {
+    let set = args.spec.layers.set.iter().filter_map(|argument| match of_variant(argument) {
         Some((name, rest)) => (name == variant.name).then(|| rest.to_owned()),
         None => Some(argument.clone()),
     });
@@ -304,8 +284,8 @@ fn sets_of(args: &ExperimentArgs, variant: &Variant) -> Vec<String> {
 }
 
 /// Refuses settings for variants that the experiment does not have.
-fn for_known_variants(experiment: &'static Experiment, args: &ExperimentArgs) -> anyhow::Result<()> {
-    let named = args.train.set.iter().filter_map(|argument| of_variant(argument));
+fn for_known_variants(experiment: &'static Experiment, args: &ExperimentOptions<'_>) -> Result<()> {
+    let named = args.spec.layers.set.iter().filter_map(|argument| of_variant(argument));
     let names: Vec<String> = named.map(|(name, _)| name.to_owned()).collect();
     variants(experiment, &names).map(|_| ())
 }
@@ -319,8 +299,8 @@ fn plan_variant(
     experiment: &Experiment,
     variant: &'static Variant,
     axes: &[Axis],
-    args: &ExperimentArgs,
-) -> anyhow::Result<PlannedVariant> {
+    args: &ExperimentOptions<'_>,
+) -> Result<PlannedVariant> {
     let head = heads::find(variant.head())?;
     let short = labels(axes);
     let decided = decided(head, variant, args)?;
@@ -341,7 +321,7 @@ fn plan_variant(
         let values: Vec<(String, String)> =
             names.iter().cloned().zip(combination.0.iter().map(|choice| choice.value.clone())).collect();
         let config = resolve(experiment, variant, &combination, args)
-            .with_context(|| format!("variant `{}`", variant.name))?;
+            .map_err(LabError::of_variant(variant.name))?;
         let mut folder = format!("{}/{}", variant.name, folder(&values));
         while !folders.insert(folder.clone()) {
             folder.push('+');
@@ -356,17 +336,19 @@ fn resolve(
     experiment: &Experiment,
     variant: &Variant,
     combination: &Combination,
-    args: &ExperimentArgs,
-) -> anyhow::Result<RunConfig> {
+    args: &ExperimentOptions<'_>,
+) -> Result<RunConfig> {
     let head = heads::find(variant.head())?;
     let is_for_all = |set: &&String| of_variant(set).is_none();
-    let for_all = args.train.set.iter().filter(is_for_all).map(|set| of_head(set, head.name));
-    let for_it = args.train.set.iter().filter_map(|set| of_variant(set));
+    let for_all = args.spec.layers.set.iter().filter(is_for_all).map(|set| of_head(set, head.name));
+    let for_it = args.spec.layers.set.iter().filter_map(|set| of_variant(set));
     let for_it = for_it.filter(|(name, _)| *name == variant.name).map(|(_, set)| of_head(set, head.name));
     let own = variant.settings.iter().filter(|(key, _)| *key != "head");
     let own = own.map(|(key, value)| format!("{key}={value}"));
     let set = for_all.chain(own).chain(for_it).chain(combination.arguments()).collect();
-    RunConfig::resolve_one_of(head, experiment.shared, &TrainArgs { set, ..args.train.clone() })
+    let text = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+    let under = experiment.shared.iter().map(text).collect();
+    Ok(Layers { under, set, ..args.spec.layers.clone() }.resolve_one_of(head)?)
 }
 
 /// A short name of each axis: the end of its first key, or all of it where that would be the same twice.
@@ -394,17 +376,6 @@ fn folder(values: &[(String, String)]) -> String {
     let parts: Vec<String> =
         values.iter().map(|(name, value)| format!("{}-{}", plain(name), plain(value))).collect();
     parts.join("_")
-}
-
-/// The first setting that differs, with both values.
-fn difference(then: &RunConfig, now: &RunConfig) -> anyhow::Result<String> {
-    let (then, now) = (Settings::of(then)?.flat(), Settings::of(now)?.flat());
-    let keys: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
-    let say = |value: Option<&toml::Value>| value.map_or_else(|| "not set".to_owned(), ToString::to_string);
-    let key = keys.into_iter().find(|key| then.get(*key) != now.get(*key));
-    Ok(key.map_or_else(String::new, |key| {
-        format!("`{key}` is {} there and {} here", say(then.get(key)), say(now.get(key)))
-    }))
 }
 
 #[cfg(test)]

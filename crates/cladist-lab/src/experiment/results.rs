@@ -1,20 +1,19 @@
-//! What an experiment comes to, put together and as text.
+//! What an experiment comes to, put together.
 
 use std::collections::BTreeMap;
 
-pub use crate::results::experiment::{Part, Results, Row, Shown, Swept, SweptRow};
+use cladist::results::experiment::{Part, Results, Row, Shown, Spread, Tests};
 
 use super::plan::Plan;
 use super::runs::VariantRuns;
-use crate::output::Table;
-use crate::results::experiment::{Spread, Tests};
+use crate::error::Result;
 
 /// The results of what is done so far.
 pub(super) fn collect(
-    plan: &Plan,
+    plan: &Plan<'_>,
     done: &[VariantRuns],
     tests: &BTreeMap<String, Tests>,
-) -> anyhow::Result<Results> {
+) -> Result<Results> {
     let experiment = plan.experiment;
     let all = || done.iter().flat_map(|runs| runs.grid.iter().chain(&runs.runs));
     let levels = all().map(|run| run.levels).max().unwrap_or(0);
@@ -32,7 +31,7 @@ pub(super) fn collect(
     let mut variants = Vec::new();
     for (planned, runs) in plan.variants.iter().zip(done) {
         let chosen = runs.chosen.unwrap_or(0);
-        let config = planned.combinations.get(chosen).map(|one| toml::to_string(&one.config));
+        let config = planned.combinations.get(chosen).map(|one| one.config.to_toml());
         let values = columns.iter().filter_map(|column| {
             let values: Vec<f64> =
                 runs.runs.iter().filter_map(|run| run.metrics.get(&column.metric).copied()).collect();
@@ -84,49 +83,4 @@ pub(super) fn collect(
             .collect(),
         sweep: None,
     })
-}
-
-/// Rows and columns for the terminal.
-pub(super) fn table(results: &Results, rows: &[&Row], columns: &[&Shown]) -> Table {
-    // The first columns are text.
-    let n_text = if results.has_choice() { 2 } else { 1 };
-    let heads = ["variant", "settings"].map(str::to_owned).into_iter().take(n_text);
-    let heads = heads.chain(columns.iter().map(|column| column.label.clone()));
-    let mut table = Table::new(n_text, heads.chain(["runs", "seconds", "peak MB"].map(str::to_owned)));
-    for row in rows {
-        let mark = |metric: &str| if row.differs(metric) { "*" } else { " " };
-        let cells = columns.iter().map(|column| {
-            let value = row.values.get(&column.metric);
-            value.map_or_else(
-                || "– ".to_owned(),
-                |value| column.text(*value, row.runs.len()) + mark(&column.metric),
-            )
-        });
-        let failed = row.runs.len() - row.finished().count();
-        let n_runs = match (row.runs.len(), failed) {
-            (0, _) => "failed".to_owned(),
-            (n, 0) => n.to_string(),
-            (n, failed) => format!("{} ({failed} failed)", n - failed),
-        };
-        let seconds = row.seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.0}", seconds.mean));
-        let first = [row.name.clone(), row.choice()].into_iter().take(n_text);
-        table.row(first.chain(cells).chain([n_runs, seconds, row.memory()]));
-    }
-    table
-}
-
-/// A sweep for the terminal.
-pub(super) fn sweep_table(swept: &Swept, columns: &[Shown]) -> Table {
-    let heads = [swept.key.clone()].into_iter().chain(columns.iter().map(|column| column.label.clone()));
-    let mut table = Table::new(1, heads.chain(["seconds".to_owned()]));
-    for row in &swept.rows {
-        let cell = |column: &Shown| {
-            row.metrics
-                .get(&column.metric)
-                .map_or_else(|| "–".to_owned(), |value| format!("{:.1}", 100.0 * value))
-        };
-        let cells = [row.value.clone()].into_iter().chain(columns.iter().map(cell));
-        table.row(cells.chain([format!("{:.1}", row.seconds)]));
-    }
-    table
 }

@@ -2,22 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, bail};
-use cladist_core::Error;
+use cladist::config::Recipe;
+use cladist::results::experiment::{Best, IN_TRAINING, Run};
+use cladist::{Event, Model, RunConfig, Summary};
 use cladist_core::bundle::MANIFEST;
 use cladist_core::metrics::{self, Report};
 use cladist_nn::train::journal::{self, Kind, Record};
-use indicatif::HumanDuration;
 
 use super::plan::{Plan, PlannedCombination, PlannedVariant};
-use crate::commands::{evaluate, train, trials};
-use crate::config::{Recipe, RunConfig};
-use crate::error::ConfigError;
-use crate::model;
-use crate::results::experiment::{Best, IN_TRAINING, Run};
-use crate::session::Session;
+use crate::error::{LabError, Result};
+use crate::trials;
 
 /// The runs of one variant.
 #[derive(Debug, Default)]
@@ -32,9 +27,8 @@ pub(super) struct VariantRuns {
 
 /// Makes runs, one after the other.
 pub(super) struct Runner<'a> {
-    plan: &'a Plan,
+    plan: &'a Plan<'a>,
     out: &'a Path,
-    session: &'a Session,
     /// Runs so far, done before ones included.
     n: usize,
     /// Seconds of those that ended with a model.
@@ -44,12 +38,12 @@ pub(super) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    pub(super) fn new(plan: &'a Plan, out: &'a Path, session: &'a Session) -> Self {
-        Self { plan, out, session, n: 0, seconds: Vec::new(), chosen: BTreeMap::new() }
+    pub(super) fn new(plan: &'a Plan<'a>, out: &'a Path) -> Self {
+        Self { plan, out, n: 0, seconds: Vec::new(), chosen: BTreeMap::new() }
     }
 
     /// Finds out what cannot be trained before the first of many hours, and says what there is to do.
-    pub(super) fn prepare(&mut self) -> anyhow::Result<()> {
+    pub(super) fn prepare(&mut self) -> Result<()> {
         let plan = self.plan;
         let mut rehearsed: Vec<RunConfig> = Vec::new();
         let mut done = 0;
@@ -58,7 +52,7 @@ impl<'a> Runner<'a> {
                 let folders = plan.seeds.iter().map(|&seed| self.folder(combination, seed));
                 let folders: Vec<PathBuf> = folders.filter(|folder| is_done(folder)).collect();
                 for folder in &folders {
-                    self.seconds.extend(train::finished(folder)?.map(|summary| summary.seconds));
+                    self.seconds.extend(Summary::of(folder)?.map(|summary| summary.seconds));
                 }
                 done += folders.len();
                 if !folders.is_empty() {
@@ -69,26 +63,28 @@ impl<'a> Runner<'a> {
                 }
                 let form = form(&combination.config);
                 if !rehearsed.contains(&form) {
-                    train::rehearse(&plan.args, &combination.config, self.session)
-                        .with_context(|| format!("variant `{}` cannot be trained", planned.variant.name))?;
+                    let training = plan.spec.training(combination.config.clone(), self.out);
+                    training
+                        .rehearse()
+                        .map_err(|error| LabError::of_variant(planned.variant.name)(error.into()))?;
                     rehearsed.push(form);
                 }
             }
         }
         let n_runs = plan.n_runs();
-        self.session.output.note(match done {
+        plan.spec.work.tell(&Event::Note(match done {
             0 => format!("{n_runs} runs of `{}`", plan.experiment.name),
             _ => format!(
                 "{n_runs} runs of `{}`, {} of them done already",
                 plan.experiment.name,
                 done.min(n_runs)
             ),
-        });
+        }));
         Ok(())
     }
 
     /// All runs of a variant: the grid, the choice, the other seeds.
-    pub(super) fn variant(&mut self, planned: &PlannedVariant) -> anyhow::Result<VariantRuns> {
+    pub(super) fn variant(&mut self, planned: &PlannedVariant) -> Result<VariantRuns> {
         let mut runs = VariantRuns::default();
         let Some((&first, others)) = self.plan.seeds.split_first() else { return Ok(runs) };
         for combination in &planned.combinations {
@@ -118,17 +114,15 @@ impl<'a> Runner<'a> {
         planned: &PlannedVariant,
         combination: &PlannedCombination,
         seed: u64,
-    ) -> anyhow::Result<RunConfig> {
+    ) -> Result<RunConfig> {
         let mut config = combination.config.clone().with_seed(seed);
         if let Recipe::Mixed(mixed) = &mut config.recipe {
             for name in planned.variant.members {
                 let Some(folder) = self.chosen.get(&(*name, seed)) else {
-                    bail!(ConfigError::Missing(format!(
-                        "`{}` needs a run of `{name}` with seed {seed}, and there is none",
-                        planned.variant.name
-                    )));
+                    return Err(LabError::NoMemberRun { variant: planned.variant.name, member: name, seed });
                 };
-                mixed.members.push(std::path::absolute(folder)?.display().to_string());
+                let folder = std::path::absolute(folder).map_err(LabError::io("find", folder))?;
+                mixed.members.push(folder.display().to_string());
             }
         }
         Ok(config)
@@ -144,17 +138,19 @@ impl<'a> Runner<'a> {
         planned: &PlannedVariant,
         combination: &PlannedCombination,
         seed: u64,
-    ) -> anyhow::Result<Run> {
+    ) -> Result<Run> {
         self.n += 1;
         let folder = self.folder(combination, seed);
         if !is_done(&folder) {
-            self.session.cancel.check()?;
+            let spec = &self.plan.spec;
+            spec.work.cancel.check()?;
             self.announce(planned, combination, seed);
-            let config = || self.settings(planned, combination, seed);
-            trials::attempt(&folder, true, self.session, || {
-                train::with_settings(&self.plan.args, config, &folder, self.session)
+            trials::attempt(&folder, true, &spec.work, || {
+                let config = self.settings(planned, combination, seed)?;
+                // Every run is gone on with if it can be.
+                Ok(spec.training(config, &folder).resume(true).run()?.summary)
             })?;
-            self.seconds.extend(train::finished(&folder)?.map(|summary| summary.seconds));
+            self.seconds.extend(Summary::of(&folder)?.map(|summary| summary.seconds));
         }
         self.read(&folder, combination, seed)
     }
@@ -168,18 +164,18 @@ impl<'a> Runner<'a> {
         } else {
             let mean = self.seconds.iter().sum::<f64>() / self.seconds.len() as f64;
             let seconds = mean * (n_runs + 1).saturating_sub(self.n) as f64;
-            format!("; about {} left", HumanDuration(Duration::from_secs_f64(seconds.clamp(0.0, 1e9))))
+            format!("; about {} left", in_words(seconds))
         };
-        self.session.output.note(format!(
+        self.plan.spec.work.tell(&Event::Note(format!(
             "\nrun {} of {n_runs}: {}, {}seed {seed}{left}",
             self.n,
             planned.variant.name,
             values.concat()
-        ));
+        )));
     }
 
     /// What a run that is done came to. Always read from its files, so that it is the same each time.
-    fn read(&self, folder: &Path, combination: &PlannedCombination, seed: u64) -> anyhow::Result<Run> {
+    fn read(&self, folder: &Path, combination: &PlannedCombination, seed: u64) -> Result<Run> {
         let mut run = Run {
             folder: format!("{}/seed-{seed}", combination.folder),
             settings: combination.values.iter().cloned().collect(),
@@ -196,11 +192,11 @@ impl<'a> Runner<'a> {
         if run.problem.is_some() {
             return Ok(run);
         }
-        let summary = train::finished(folder)?
-            .with_context(|| format!("the run in `{}` is not finished", folder.display()))?;
+        let summary = Summary::of(folder)?
+            .ok_or_else(|| LabError::Unfinished(folder.to_owned()))?;
         let report = self.report(folder)?;
         let manifest = folder.join("bundle").join(MANIFEST);
-        let bytes = std::fs::read(&manifest).map_err(Error::io("read", &manifest))?;
+        let bytes = std::fs::read(&manifest).map_err(LabError::io("read", &manifest))?;
         run.model = Some(blake3::hash(&bytes).to_hex().to_string());
         // Models that do not watch dev while they are trained are chosen by what they reach there.
         let reached = || {
@@ -218,21 +214,21 @@ impl<'a> Runner<'a> {
     }
 
     /// The report of a run on the split that results are measured on, made if it is not there.
-    fn report(&self, folder: &Path) -> anyhow::Result<Report> {
+    fn report(&self, folder: &Path) -> Result<Report> {
         let path = folder.join("reports").join(format!("{}.json", self.plan.split));
         let read = || serde_json::from_slice::<Report>(&std::fs::read(&path).ok()?).ok();
         if let Some(report) = read() {
             return Ok(report);
         }
-        let run = model::open(folder, self.session)?;
-        let bad_lines = &self.plan.args.bad_lines;
-        evaluate::own(&run, folder, self.plan.split, bad_lines, self.session)?;
-        read().with_context(|| format!("cannot use `{}`", path.display()))
+        let spec = &self.plan.spec;
+        let model = Model::open(folder, &spec.open())?;
+        model.evaluate_own(self.plan.split, &spec.bad_lines, &spec.work)?;
+        read().ok_or_else(|| cladist::Error::Damaged { path, reason: "it is no report".to_owned() }.into())
     }
 }
 
 /// Means of the last epoch of training, by the names of the journal; nothing for a run without one.
-fn in_training(folder: &Path) -> anyhow::Result<BTreeMap<String, f64>> {
+fn in_training(folder: &Path) -> Result<BTreeMap<String, f64>> {
     let path = folder.join("metrics.jsonl");
     if !path.exists() {
         return Ok(BTreeMap::new());
@@ -250,9 +246,18 @@ fn in_training(folder: &Path) -> anyhow::Result<BTreeMap<String, f64>> {
     Ok(sums.into_iter().map(|(name, (sum, n))| (name, sum / n)).collect())
 }
 
+/// A time that nobody needs to the second.
+fn in_words(seconds: f64) -> String {
+    match seconds.max(0.0) {
+        seconds if seconds < 90.0 => format!("{seconds:.0} seconds"),
+        seconds if seconds < 5400.0 => format!("{:.0} minutes", seconds / 60.0),
+        seconds => format!("{:.1} hours", seconds / 3600.0),
+    }
+}
+
 /// Whether nothing is left to train: the run ended with a model, or without one.
 fn is_done(folder: &Path) -> bool {
-    trials::failure(folder).is_some() || matches!(train::finished(folder), Ok(Some(_)))
+    trials::failure(folder).is_some() || matches!(Summary::of(folder), Ok(Some(_)))
 }
 
 /// What decides whether a network can be made: settings of training have no part in it.
@@ -265,15 +270,12 @@ fn form(config: &RunConfig) -> RunConfig {
 }
 
 /// The run that is best on dev, the first of equals. None if all failed.
-fn choose(grid: &[Run]) -> anyhow::Result<Option<usize>> {
+fn choose(grid: &[Run]) -> Result<Option<usize>> {
     let done = || grid.iter().enumerate().filter(|(_, run)| run.problem.is_none());
     if grid.len() > 1
         && let Some((_, run)) = done().find(|(_, run)| run.best.is_none())
     {
-        bail!(ConfigError::Missing(format!(
-            "`{}` has no value on dev to choose by\nhint: give a dev split, hold one out with `--dev 0.1`, and set `refit=never`",
-            run.folder
-        )));
+        return Err(LabError::NothingToChooseBy(run.folder.clone()));
     }
     let cost = |run: &Run| {
         run.best.as_ref().map_or(0.0, |best| {
@@ -336,7 +338,7 @@ pub(crate) mod tests {
         assert_eq!(choose(&grid("loss", &[None, None])).unwrap(), None);
         let mut unknown = grid("loss", &[Some(0.1), Some(0.2)]);
         unknown[1].best = None;
-        assert!(choose(&unknown).unwrap_err().to_string().contains("--dev"));
+        assert!(matches!(choose(&unknown), Err(LabError::NothingToChooseBy(_))));
         // Nothing to choose from needs nothing to choose by.
         assert_eq!(choose(&unknown[1..]).unwrap(), Some(0));
     }

@@ -4,18 +4,15 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
+use cladist::results::experiment::{Results, Run, Tests};
+use cladist::{DecodeOptions, Event, Model};
 use cladist_core::metrics::bootstrap::ResampleOptions;
 use cladist_core::metrics::compare::Contributions;
 
 use super::plan::Plan;
-use super::results::Results;
+use super::own_split;
 use super::runs::VariantRuns;
-use crate::args::DecodeArgs;
-use crate::commands::evaluate;
-use crate::judge::Answers;
-use crate::model;
-use crate::results::experiment::{Run, Tests};
-use crate::session::Session;
+use crate::error::Result;
 
 /// The models of two variants, seed by seed where both have one.
 fn pairs<'r>(baseline: &'r [Run], runs: &'r [Run]) -> Vec<(&'r Run, &'r Run)> {
@@ -31,13 +28,13 @@ fn models(pairs: &[(&Run, &Run)]) -> Vec<(String, String)> {
     pairs.iter().map(|(a, b)| (name(a), name(b))).collect()
 }
 
-fn baseline<'r>(plan: &Plan, done: &'r [VariantRuns]) -> Option<&'r [Run]> {
+fn baseline<'r>(plan: &Plan<'_>, done: &'r [VariantRuns]) -> Option<&'r [Run]> {
     let place = plan.variants.iter().position(|planned| planned.variant.name == plan.experiment.baseline)?;
     done.get(place).map(|runs| runs.runs.as_slice())
 }
 
 /// Tests of an earlier call that are of the same models.
-pub(super) fn known(plan: &Plan, done: &[VariantRuns], earlier: Option<&Results>) -> BTreeMap<String, Tests> {
+pub(super) fn known(plan: &Plan<'_>, done: &[VariantRuns], earlier: Option<&Results>) -> BTreeMap<String, Tests> {
     let Some(baseline) = baseline(plan, done) else { return BTreeMap::new() };
     let mut known = BTreeMap::new();
     for (planned, runs) in plan.variants.iter().zip(done) {
@@ -54,13 +51,12 @@ pub(super) fn known(plan: &Plan, done: &[VariantRuns], earlier: Option<&Results>
 /// Tests every variant against the baseline by the metrics of the table, unless its tests are known. Scores are
 /// computed again, one model after the other; what each document contributes to the metrics is all that is kept.
 pub(super) fn test(
-    plan: &Plan,
+    plan: &Plan<'_>,
     done: &[VariantRuns],
     mut known: BTreeMap<String, Tests>,
     metrics: &[String],
     out: &Path,
-    session: &Session,
-) -> anyhow::Result<BTreeMap<String, Tests>> {
+) -> Result<BTreeMap<String, Tests>> {
     let Some(baseline) = baseline(plan, done) else { return Ok(known) };
     let options = ResampleOptions { metrics: metrics.to_vec(), ..ResampleOptions::default() };
     let mut collected: BTreeMap<&str, Contributions> = BTreeMap::new();
@@ -70,14 +66,14 @@ pub(super) fn test(
         if name == plan.experiment.baseline || known.contains_key(name) || pairs.is_empty() {
             continue;
         }
-        session.output.note(format!("testing {name} against {}", plan.experiment.baseline));
+        plan.spec.work.tell(&Event::Note(format!("testing {name} against {}", plan.experiment.baseline)));
         let mut sides: [Option<Contributions>; 2] = [None, None];
         for (a, b) in &pairs {
             let first = match collected.entry(a.folder.as_str()) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => place.insert(contributions(plan, a, &options, out, session)?),
+                Entry::Vacant(place) => place.insert(contributions(plan, a, &options, out)?),
             };
-            let answers = [first.clone(), contributions(plan, b, &options, out, session)?];
+            let answers = [first.clone(), contributions(plan, b, &options, out)?];
             for (side, answers) in sides.iter_mut().zip(answers) {
                 match side {
                     Some(side) => side.join(&answers)?,
@@ -86,8 +82,7 @@ pub(super) fn test(
             }
         }
         let [Some(a), Some(b)] = sides else { continue };
-        let metrics = a.compare(&b, &options, &session.job())?;
-        session.bars.clear();
+        let metrics = a.compare(&b, &options, &plan.spec.work.job())?;
         let tests = Tests {
             metrics,
             seeds: pairs.iter().map(|(_, run)| run.seed).collect(),
@@ -101,27 +96,25 @@ pub(super) fn test(
 }
 
 fn contributions(
-    plan: &Plan,
+    plan: &Plan<'_>,
     run: &Run,
     options: &ResampleOptions,
     out: &Path,
-    session: &Session,
-) -> anyhow::Result<Contributions> {
+) -> Result<Contributions> {
     let folder = out.join(&run.folder);
-    let opened = model::open(&folder, session)?;
-    let (split, _) = evaluate::own_split(&opened, &folder, plan.split, &plan.args.bad_lines, session)?;
-    let answers = Answers::new(&opened.model, &split, &DecodeArgs::default(), session)?;
-    let metric_options = &opened.model.config.common.metrics;
-    let contributions =
-        Contributions::collect(&answers.judged(), &options.metrics, metric_options, &session.job())?;
-    session.bars.clear();
-    Ok(contributions)
+    let model = Model::open(&folder, &plan.spec.open())?;
+    let split = own_split(&model, plan)?;
+    let work = &plan.spec.work;
+    let answers = model.answers(&split, &DecodeOptions::default(), work)?;
+    let judged = answers.judged(&model, &split.gold);
+    let metrics = &model.config().common.metrics;
+    Ok(Contributions::collect(&judged, &options.metrics, metrics, &work.job())?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::experiment::runs::tests::run;
+    use crate::experiment::runs::tests::run;
 
     #[test]
     fn only_seeds_that_both_finished_are_compared() {

@@ -4,22 +4,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use cladist::results::experiment::{Results, Swept, SweptRow};
+use cladist::{DecodeOptions, Event, Model, OpenOptions};
+
 use super::plan::Plan;
-use super::results::{Results, Swept, SweptRow};
-use crate::args::DecodeArgs;
-use crate::commands::evaluate;
-use crate::judge::Answers;
-use crate::model;
-use crate::session::Session;
+use super::own_split;
+use crate::error::Result;
 
 /// Judges the run with the first seed with each value of the setting, unless that was done before with the same model.
 pub(super) fn run(
-    plan: &Plan,
+    plan: &Plan<'_>,
     results: &Results,
     earlier: Option<Swept>,
     out: &Path,
-    session: &Session,
-) -> anyhow::Result<Option<Swept>> {
+) -> Result<Option<Swept>> {
     let Some(sweep) = &plan.experiment.sweep else { return Ok(None) };
     let row = results.variants.iter().find(|row| row.name == sweep.variant);
     let Some(run) = row.and_then(|row| row.finished().next()) else { return Ok(None) };
@@ -29,20 +27,19 @@ pub(super) fn run(
     let folder = out.join(&run.folder);
     let mut rows = Vec::new();
     for value in sweep.values {
-        session.cancel.check()?;
-        session.output.note(format!("{} with {} {value}", sweep.variant, sweep.key));
+        let work = &plan.spec.work;
+        work.cancel.check()?;
+        work.tell(&Event::Note(format!("{} with {} {value}", sweep.variant, sweep.key)));
         let changes = sweep.settings.iter().copied().chain([(sweep.key, *value)]);
-        let changes: Vec<String> = changes.map(|(key, value)| format!("{key}={value}")).collect();
-        let opened = model::open_with(&folder, &changes, session)?;
-        let bad_lines = &plan.args.bad_lines;
-        let (split, _) = evaluate::own_split(&opened, &folder, plan.split, bad_lines, session)?;
+        let set = changes.map(|(key, value)| format!("{key}={value}")).collect();
+        let model = Model::open(&folder, &OpenOptions { set, ..plan.spec.open() })?;
+        let split = own_split(&model, plan)?;
         let start = Instant::now();
         // The sets are what the search found: thresholds were fitted on scores of another kind.
-        let decode = DecodeArgs { threshold: Some(0.5), ..DecodeArgs::default() };
-        let answers = Answers::new(&opened.model, &split, &decode, session)?;
+        let decode = DecodeOptions { threshold: Some(0.5), ..DecodeOptions::default() };
+        let answers = model.answers(&split, &decode, work)?;
         let seconds = start.elapsed().as_secs_f64();
-        let report = answers.report(&opened.model.config.common.metrics, session)?;
-        session.bars.clear();
+        let report = answers.report(&model, &split.gold, &model.config().common.metrics, work)?;
         let metrics: BTreeMap<String, f64> = (results.columns.iter())
             .filter_map(|column| Some((column.metric.clone(), *report.metrics.get(&column.metric)?)))
             .collect();

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::error::ConfigError;
+use crate::error::Result;
 
 /// A comparison of variants.
 #[derive(Debug, Serialize)]
@@ -128,12 +128,10 @@ pub static ALL: &[&Experiment] = &[
 ];
 
 /// The experiment of this name.
-pub fn find(name: &str) -> anyhow::Result<&'static Experiment> {
-    ALL.iter().find(|experiment| experiment.name == name).copied().ok_or_else(|| {
-        let known = ALL.iter().map(|experiment| format!("`{}`", experiment.name)).collect::<Vec<_>>();
-        ConfigError::UnknownChoice { what: "experiment", name: name.to_owned(), known: known.join(", ") }
-            .into()
-    })
+pub fn find(name: &str) -> Result<&'static Experiment> {
+    let known = || ALL.iter().map(|experiment| format!("`{}`", experiment.name)).collect::<Vec<_>>().join(", ");
+    let found = ALL.iter().find(|experiment| experiment.name == name).copied();
+    Ok(found.ok_or_else(|| cladist::Error::UnknownChoice { what: "experiment", name: name.to_owned(), known: known() })?)
 }
 
 fn map<S: Serializer>(settings: &[Setting], serializer: S) -> Result<S::Ok, S::Error> {
@@ -155,7 +153,7 @@ mod tests {
             assert_eq!(variants.len(), experiment.variants.len(), "{}", experiment.name);
             assert!(variants.contains(experiment.baseline), "{}", experiment.name);
             for (n, variant) in experiment.variants.iter().enumerate() {
-                crate::heads::find(variant.head()).unwrap();
+                cladist::heads::find(variant.head()).unwrap();
                 let before: BTreeSet<&str> =
                     experiment.variants[..n].iter().map(|variant| variant.name).collect();
                 assert!(variant.members.iter().all(|member| before.contains(member)), "{}", variant.name);

@@ -184,10 +184,17 @@ fn decoding(decode: &DecodeConfig) -> String {
         closure,
         coherence,
         coarser_when_unsure,
+        include,
+        exclude,
     } = decode;
+    let named = |what: &str, ids: &[String]| match ids {
+        [] => String::new(),
+        ids => format!("; {what} {}", ids.join(", ")),
+    };
+    let filter = named("only", include) + &named("without", exclude);
     let top_k = top_k.map_or_else(|| "any number".to_owned(), |k| format!("at most {k}"));
     format!(
         "{threshold}; {top_k} of labels, at least {at_least}, none at {floor} or below; closure {closure:?}, \
-         coherence {coherence}, coarser when unsure {coarser_when_unsure}"
+         coherence {coherence}, coarser when unsure {coarser_when_unsure}{filter}"
     )
 }

@@ -24,7 +24,7 @@ pub struct Batch {
 }
 
 /// What comes from the reading thread.
-type Item<E> = std::result::Result<Document, E>;
+type Item<E> = Result<Document, E>;
 
 impl Model {
     /// Labels documents as they come and hands them on in the same order, a few hundred at a time or fewer when the input
@@ -37,8 +37,8 @@ impl Model {
         &self,
         documents: I,
         options: &PredictOptions<'_>,
-        mut sink: impl FnMut(Batch) -> std::result::Result<(), E>,
-    ) -> std::result::Result<u64, E>
+        mut sink: impl FnMut(Batch) -> Result<(), E>,
+    ) -> Result<u64, E>
     where
         I: Iterator<Item = Item<E>> + Send + 'static,
         E: From<Error> + Send + 'static,
@@ -92,7 +92,7 @@ where
 fn next_batch<E: From<Error>>(
     documents: &Receiver<Item<E>>,
     cancel: &Cancel,
-) -> std::result::Result<(Vec<Document>, Option<E>), E> {
+) -> Result<(Vec<Document>, Option<E>), E> {
     let first = loop {
         match documents.recv_timeout(PATIENCE) {
             Ok(document) => break document,

@@ -1,55 +1,19 @@
-//! Labels on a plane as tables, figures and pages.
+//! Labels on a plane as figures and pages.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use cladist_core::Error;
+use cladist::figure::{Dot, Figure, Scatter};
+use cladist::html;
+use cladist::results::{Plane, Projected};
 use cladist_core::bundle::write_atomically;
 
-use super::{Analysis, Plane, Projected};
-use crate::figure::{Dot, Figure, Scatter};
-use crate::html;
-use crate::output::{Table, figure};
-use crate::session::Session;
-
-const CONVENTIONS: &str = "
-vectors are scaled to length 1: only directions are compared
-siblings: the share of labels whose nearest label at their level, by cosine in all dimensions, has a parent in common with them;
-chance: the same if the nearest was any label of that level; over labels that have siblings and others there";
-
-/// A row for each bundle, then what was left out.
-pub(super) fn print(analysis: &Analysis, session: &Session) -> anyhow::Result<()> {
-    let quality: &[&str] = match analysis.bundles.first().map(|bundle| &bundle.plane) {
-        Some(Plane::Tsne { .. }) => &["KL"],
-        _ => &["first axis", "second axis"],
-    };
-    let heads = [&["bundle", "head", "labels"], quality, &["siblings", "chance", "over"]].concat();
-    let mut table = Table::new(2, heads);
-    for bundle in &analysis.bundles {
-        let mut row = vec![bundle.name.clone(), bundle.head.clone(), bundle.n_labels.to_string()];
-        match &bundle.plane {
-            Plane::Pca { variance } => row.extend(variance.map(|share| figure(Some(share)))),
-            Plane::Tsne { kl, .. } => row.push(figure(Some(*kl))),
-        }
-        let siblings = bundle.siblings.as_ref();
-        row.push(figure(siblings.map(|siblings| siblings.share)));
-        row.push(figure(siblings.map(|siblings| siblings.chance)));
-        row.push(siblings.map_or(0, |siblings| siblings.n_labels).to_string());
-        table.row(row);
-    }
-    session.output.line(&table)?;
-    session.output.note(CONVENTIONS);
-    for bundle in &analysis.bundles {
-        for line in bundle.left_out() {
-            session.output.note(format!("{}: {line}", bundle.name));
-        }
-    }
-    Ok(())
-}
+use super::LabelAnalysis;
+use crate::error::{LabError, Result};
 
 /// Writes `labels.json`, and a figure and a page for each bundle.
-pub(super) fn save(folder: &Path, analysis: &Analysis) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+pub(super) fn save(analysis: &LabelAnalysis) -> Result<()> {
+    let folder = &analysis.folder;
+    std::fs::create_dir_all(folder).map_err(LabError::io("create", folder))?;
     write_atomically(&folder.join("labels.json"), &serde_json::to_vec_pretty(analysis)?)?;
     for (bundle, name) in analysis.bundles.iter().zip(file_names(&analysis.bundles)) {
         let drawn = draw(bundle);
