@@ -9,6 +9,7 @@ use cladist::settings::Settings;
 use cladist::{Error, Model, Training};
 use cladist_core::corpus::{CorpusSource, DataConfig, SplitName};
 use cladist_core::readers::{FORMATS, Format};
+use cladist_lab::Spec;
 
 use crate::args::{BadLineArgs, CorpusArgs, FitThresholds, InputArgs, TrainArgs};
 use crate::error::Usage;
@@ -93,6 +94,17 @@ pub fn training<'a>(
         training = training.corpus(source(&args.corpus, None)?);
     }
     Ok(training)
+}
+
+/// What many trainings share.
+pub fn spec<'a>(layers: Layers, args: &TrainArgs, session: &'a Session) -> anyhow::Result<Spec<'a>> {
+    Ok(Spec {
+        layers,
+        corpus: source(&args.corpus, None)?,
+        bad_lines: args.bad_lines.policy(),
+        device: session.device.clone(),
+        work: session.work(),
+    })
 }
 
 /// The flags that say how a corpus is read, as settings.

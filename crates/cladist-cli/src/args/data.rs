@@ -93,9 +93,9 @@ pub struct DataConvertArgs {
     /// Format to read [default: sniffed]
     #[arg(long, value_name = "NAME")]
     pub from: Option<String>,
-    /// Format to write
-    #[arg(long, default_value = "jsonl", value_name = "NAME")]
-    pub to: String,
+    /// Format to write [default: by file ending, then jsonl]
+    #[arg(long, value_name = "NAME")]
+    pub to: Option<String>,
     /// Where a record keeps what.
     #[command(flatten)]
     pub fields: FieldArgs,
@@ -116,5 +116,7 @@ pub struct DataConvertArgs {
     pub replace_spaces: bool,
     /// What becomes of bad lines.
     #[command(flatten)]
-    pub bad_lines: BadLineArgs,
+    pub bad_lines: BadLineArgs,    /// Replace the file if it exists
+    #[arg(long)]
+    pub overwrite: bool,
 }

@@ -14,5 +14,4 @@ pub mod metrics;
 pub mod predict;
 pub mod taxonomy;
 pub mod train;
-pub mod trials;
 pub mod tune;
