@@ -3,30 +3,20 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test fails by panicking and says what it skips"
+    reason = "a test fails by panicking and says what it measured"
 )]
 
-use std::path::{Path, PathBuf};
+mod common;
 
 use cladist_core::Job;
 use cladist_core::corpus::{CorpusSource, DataConfig, SplitName, check, load, load_split, split, stats};
 use cladist_core::readers::BadLines;
 use serde_json::Value;
 
-fn shared() -> PathBuf {
-    match std::env::var_os("CLADIST_SHARED") {
-        Some(path) => path.into(),
-        None => Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")).to_owned(),
-    }
-}
-
 /// The corpus folder and its META.json, or nothing if it is not at hand.
 fn corpus(name: &str) -> Option<(CorpusSource, Value)> {
-    let folder = shared().join("data").join(name);
-    let Ok(meta) = std::fs::read_to_string(folder.join("META.json")) else {
-        println!("skipped: {} not found", folder.display());
-        return None;
-    };
+    let folder = common::shared(name)?;
+    let meta = std::fs::read_to_string(folder.join("META.json")).unwrap();
     Some((CorpusSource::folder(&folder).unwrap(), serde_json::from_str(&meta).unwrap()))
 }
 
@@ -151,7 +141,7 @@ fn stratification_keeps_the_shares_of_real_labels() {
     for (name, fraction, tolerance) in
         [("reuters21578-aptemod", 0.1, 0.02), ("tibkat-gnd", 0.1, 0.2), ("codiesp-icd10-d", 0.2, 0.15)]
     {
-        let Some((source, _)) = corpus(name) else { return };
+        let Some((source, _)) = corpus(name) else { continue };
         let source = source.only(&[SplitName::Train]);
         let (corpus, _) = load(&source, &DataConfig::default(), &mut BadLines::Stop, &Job::silent()).unwrap();
         let gold = corpus.train.unwrap().gold;

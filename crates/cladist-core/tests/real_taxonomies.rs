@@ -1,25 +1,14 @@
 //! Vocabularies that people use, if they are at hand.
 #![expect(clippy::print_stdout, clippy::panic, reason = "the functions below are parts of tests")]
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 use std::time::Instant;
 
 use cladist_core::LabelSet;
 use cladist_core::taxonomy::{self, CodingRule, Format, IdStyle, ReadOptions, Taxonomy, Warning};
-
-/// A file or folder of the shared data, or nothing if this machine does not have it.
-fn data(name: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("CLADIST_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let path = shared.join("data").join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    println!("skipped: {} is absent", path.display());
-    None
-}
+use common::shared;
 
 fn load(path: &Path, options: &ReadOptions) -> (Taxonomy, Vec<Warning>) {
     let started = Instant::now();
@@ -47,7 +36,7 @@ fn the_taxonomies_of_wos_rcv1_and_nyt_have_their_known_shapes() {
     for (name, labels, roots) in
         [("wos.taxnomy", 141, 7), ("rcv1.taxonomy", 103, 4), ("nyt.taxonomy", 166, 4)]
     {
-        let Some(path) = data(&format!("taxonomies/{name}")) else { continue };
+        let Some(path) = shared(&format!("taxonomies/{name}")) else { continue };
         let (taxonomy, warnings) = load(&path, &ReadOptions::default());
         assert_eq!((taxonomy.n_labels(), taxonomy.roots().len()), (labels, roots), "{name}");
         assert!(taxonomy.is_tree() && warnings.is_empty());
@@ -72,7 +61,7 @@ fn assert_coding_trees(
 #[test]
 fn coding_trees_have_the_entropies_of_the_published_routine() {
     use CodingRule::{Reference, StopWhenPositive};
-    let read = |name: &str| Some(load(&data(&format!("taxonomies/{name}"))?, &ReadOptions::default()).0);
+    let read = |name: &str| Some(load(&shared(&format!("taxonomies/{name}"))?, &ReadOptions::default()).0);
     if let Some(wos) = read("wos.taxnomy") {
         let expected = [
             (1, Reference, Some(1), 5.779_187),
@@ -117,7 +106,7 @@ fn branches_of_real_taxonomies_overlap_only_in_dags() {
     for (name, n_branches, overlap) in
         [("wos.taxnomy", 7, false), ("nyt.taxonomy", 4, false), ("eurovoc-2021-06.tsv", 21, true)]
     {
-        let Some(path) = data(&format!("taxonomies/{name}")) else { continue };
+        let Some(path) = shared(&format!("taxonomies/{name}")) else { continue };
         let (taxonomy, _) = load(&path, &ReadOptions::default());
         let branches = taxonomy.branches();
         assert_eq!((branches.all().len(), branches.overlap()), (n_branches, overlap), "{name}");
@@ -130,7 +119,7 @@ fn branches_of_real_taxonomies_overlap_only_in_dags() {
 
 #[test]
 fn eurovoc_is_a_dag_under_21_domains() {
-    let Some(path) = data("taxonomies/eurovoc-2021-06.tsv") else { return };
+    let Some(path) = shared("taxonomies/eurovoc-2021-06.tsv") else { return };
     let (taxonomy, warnings) = load(&path, &ReadOptions::default());
     assert_eq!((taxonomy.n_labels(), taxonomy.roots().len()), (7465, 21));
     assert_eq!((taxonomy.stats().multi_parent_labels, taxonomy.stats().named), (242, 7465));
@@ -139,7 +128,7 @@ fn eurovoc_is_a_dag_under_21_domains() {
 
 #[test]
 fn arxiv_has_eight_groups_and_a_name_for_everything() {
-    let Some(path) = data("taxonomies/arxiv.tsv") else { return };
+    let Some(path) = shared("taxonomies/arxiv.tsv") else { return };
     let (taxonomy, warnings) = load(&path, &ReadOptions::default());
     assert_eq!(shape(&taxonomy), (183, 8, 3, 0));
     assert_eq!(taxonomy.stats().named, 183);
@@ -149,7 +138,7 @@ fn arxiv_has_eight_groups_and_a_name_for_everything() {
 
 #[test]
 fn icd10_is_a_tree_of_47_200_codes() {
-    let Some(path) = data("taxonomies/icd10cm-2026.tsv") else { return };
+    let Some(path) = shared("taxonomies/icd10cm-2026.tsv") else { return };
     let (taxonomy, _) = load(&path, &ReadOptions::default());
     assert_eq!((taxonomy.n_labels(), taxonomy.is_tree()), (47_200, true));
     assert_eq!(parents(&taxonomy, "A01.00"), ["A01.0"]);
@@ -157,7 +146,7 @@ fn icd10_is_a_tree_of_47_200_codes() {
 
 #[test]
 fn icd9_has_chapters_sections_categories_and_codes() {
-    let Some(path) = data("taxonomies/icd9cm.tsv") else { return };
+    let Some(path) = shared("taxonomies/icd9cm.tsv") else { return };
     let (taxonomy, warnings) = load(&path, &ReadOptions::default());
     assert_eq!((taxonomy.n_labels(), taxonomy.roots().len()), (17_561 + 150 + 19, 19));
     assert!(taxonomy.is_tree() && warnings.is_empty());
@@ -168,7 +157,7 @@ fn icd9_has_chapters_sections_categories_and_codes() {
 
 #[test]
 fn mesh_is_a_dag_of_27_453_descriptors() {
-    let Some(path) = data("taxonomies/mesh2015-tree-numbers.tsv") else { return };
+    let Some(path) = shared("taxonomies/mesh2015-tree-numbers.tsv") else { return };
     let (taxonomy, warnings) = load(&path, &ReadOptions::default());
     assert_eq!(taxonomy.n_labels(), 27_453);
     assert!(taxonomy.stats().multi_parent_labels > 5_000);
@@ -177,14 +166,14 @@ fn mesh_is_a_dag_of_27_453_descriptors() {
         _ => None,
     });
     assert_eq!(taxonomy.n_edges() + broken.unwrap_or(0), 37_332);
-    let Some(path) = data("taxonomies/mesh2015-terms.tsv") else { return };
+    let Some(path) = shared("taxonomies/mesh2015-terms.tsv") else { return };
     let (terms, _) = load(&path, &ReadOptions::default());
     assert_eq!((terms.n_labels(), terms.n_levels()), (27_455, 1));
 }
 
 #[test]
 fn stw_is_read_from_skos_in_two_languages() {
-    let Some(path) = data("taxonomies/stw-skos.ttl") else { return };
+    let Some(path) = shared("taxonomies/stw-skos.ttl") else { return };
     let options = ReadOptions { id_style: IdStyle::Local, ..ReadOptions::default() };
     let (english, warnings) = load(&path, &options);
     assert_eq!(english.name(english.get("10041-1").unwrap()), "Classical economics");
@@ -204,7 +193,7 @@ fn stw_is_read_from_skos_in_two_languages() {
 
 #[test]
 fn every_corpus_vocabulary_loads() {
-    let Some(folder) = data("") else { return };
+    let Some(folder) = shared("") else { return };
     let mut n = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let corpus = entry.unwrap().path();

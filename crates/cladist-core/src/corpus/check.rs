@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::gold::Gold;
+use super::gold::{Gold, LabelOrigins};
 use super::leaks::LeakFinder;
 use super::report::counted;
 use super::{
-    Ancestors, CorpusSource, DataConfig, DataReport, DuplicateIds, KeepOrDrop, SplitName, each_document,
-    vocabulary,
+    Ancestors, CorpusSource, DataConfig, DataReport, DuplicateIds, KeepOrDrop, RepeatedId, SplitName,
+    UnknownLabel, each_document, vocabulary,
 };
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -72,8 +72,16 @@ impl fmt::Display for CheckReport {
             writeln!(f, "… and {} more bad lines", rejected - self.bad_lines.len())?;
         }
         write!(f, "{}", self.data)?;
-        for (label, documents) in &self.data.unknown_labels.examples {
-            write!(f, "\n  unknown label `{label}` in {}", counted(*documents, "document"))?;
+        for split in &self.data.splits {
+            if let Some(RepeatedId { id, place, first }) = &split.duplicate_id {
+                write!(f, "\n  id `{id}` at {place} was there before, at {first}")?;
+            }
+        }
+        for UnknownLabel { id, documents, first } in &self.data.unknown_labels.examples {
+            write!(f, "\n  unknown label `{id}` in {}", counted(*documents, "document"))?;
+            if let Some(first) = first {
+                write!(f, ", first at {first}")?;
+            }
         }
         for leak in &self.data.leaks.examples {
             let super::Leak { split, id, other_split, other_id } = leak;
@@ -87,6 +95,7 @@ impl fmt::Display for CheckReport {
 /// Policies do not count: every document is looked at.
 pub fn check(source: &CorpusSource, config: &DataConfig, job: &Job<'_>) -> Result<CheckReport> {
     config.validate()?;
+    source.require_utf8()?;
     let mut report = CheckReport::default();
     let taxonomy = match vocabulary::read(source, config, &mut report.data.vocabulary) {
         Ok(taxonomy) => taxonomy,
@@ -105,6 +114,7 @@ pub fn check(source: &CorpusSource, config: &DataConfig, job: &Job<'_>) -> Resul
     let mut gold = taxonomy.as_ref().map(|taxonomy| Gold::new(taxonomy, Ancestors::Keep));
     let mut trained = taxonomy.as_ref().map(|taxonomy| vec![false; taxonomy.n_labels()]);
     let mut leaks = LeakFinder::default();
+    let mut origins = LabelOrigins::default();
     let mut flat = std::collections::BTreeSet::new();
     for name in LeakFinder::ORDER {
         if source.files(name).is_empty() {
@@ -121,21 +131,23 @@ pub fn check(source: &CorpusSource, config: &DataConfig, job: &Job<'_>) -> Resul
             }
             Ok(())
         };
-        let split = each_document(source, name, &config, &mut BadLines::Skip(&mut list), job, |document| {
-            leaks.is_leak(name, &document);
-            match &mut gold {
-                Some(gold) => {
-                    let labels = gold.of(&document);
-                    if let (SplitName::Train, Some(trained)) = (name, &mut trained) {
-                        for label in &labels {
-                            trained[label.index()] = true;
+        let split =
+            each_document(source, name, &config, &mut BadLines::Skip(&mut list), job, |document, origin| {
+                origins.see(&document, origin);
+                leaks.is_leak(name, &document);
+                match &mut gold {
+                    Some(gold) => {
+                        let labels = gold.of(&document);
+                        if let (SplitName::Train, Some(trained)) = (name, &mut trained) {
+                            for label in &labels {
+                                trained[label.index()] = true;
+                            }
                         }
                     }
+                    None => flat.extend(document.labels),
                 }
-                None => flat.extend(document.labels),
-            }
-            Ok(())
-        });
+                Ok(())
+            });
         match split {
             Ok(split) => report.data.splits.push(split),
             Err(error @ (Error::Io { .. } | Error::BadLine(_))) => report.unreadable.push(error.to_string()),
@@ -145,7 +157,7 @@ pub fn check(source: &CorpusSource, config: &DataConfig, job: &Job<'_>) -> Resul
     report.data.splits.sort_by_key(|split| split.name);
     report.data.leaks = leaks.report;
     if let Some(gold) = gold {
-        report.data.unknown_labels = gold.unknown();
+        report.data.unknown_labels = gold.unknown(&origins);
         report.data.missing_ancestors = gold.missing;
         report.data.repeated_labels = gold.repeated;
     } else if report.taxonomy_problems.is_empty() {

@@ -14,7 +14,8 @@ pub struct DataConfig {
     pub format: Option<Format>,
     /// Field or column of the id; by default `id`.
     pub id_field: Option<String>,
-    /// Fields or columns of the text, separated by commas; by default `title,text`.
+    /// Fields or columns of the text, separated by commas and joined in that order; by default `title` and `text`, see
+    /// [`ReadOptions::text_field`].
     pub text_field: Option<String>,
     /// Field or column of the labels; by default `labels` or `label`.
     pub labels_field: Option<String>,
@@ -196,7 +197,9 @@ impl DataConfig {
         self.drop_top_levels > 0 || self.max_levels.is_some()
     }
 
-    /// What of this concerns the reader of a file.
+    /// What of this concerns the reader of a file: how text is made from a record, above all. For documents to be
+    /// classified, [`ReadOptions::expecting`] makes options that read text in the same way and no labels; what is read
+    /// is still to be normalised by [`Self::normalise`].
     #[must_use]
     pub fn read_options(&self) -> ReadOptions {
         ReadOptions {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use super::SplitName;
+use super::gold::UnknownLabel;
+use super::report::RepeatedId;
 
 /// A corpus that is incomplete, or breaks a policy of its [`super::DataConfig`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,6 +13,9 @@ pub enum CorpusError {
     /// A folder without a corpus.
     #[error("no train, dev or test file in `{}`", .0.display())]
     NoSplit(PathBuf),
+    /// A path that neither JSON nor TOML can hold, so that a run could not remember its corpus.
+    #[error("the path `{}` is not UTF-8\nhint: rename the file or folder", .0.display())]
+    PathNotUtf8(PathBuf),
     /// Two candidates for one part of a corpus.
     #[error("two files for {what}: `{}` and `{}`", first.display(), second.display())]
     TwoFiles {
@@ -38,7 +43,7 @@ pub enum CorpusError {
     EmptySplit(SplitName),
     /// Training documents without labels.
     #[error(
-        "none of the {documents} documents in the {split} split has a label\nhint: name the field with `--labels-field`"
+        "none of the {documents} documents in the {split} split has a label\nhint: name the field with `data.labels_field`"
     )]
     NoLabels {
         /// The split.
@@ -48,8 +53,8 @@ pub enum CorpusError {
     },
     /// Gold labels that the taxonomy does not have.
     #[error(
-        "{labels} gold labels in {documents} documents are not in the taxonomy: {}\nhint: `--set data.unknown_labels=drop`, \
-         or `=add`, or give the taxonomy they are from with `--taxonomy`",
+        "{labels} gold labels in {documents} documents are not in the taxonomy: {}\nhint: give the taxonomy they are from, \
+         or set `data.unknown_labels` to `drop` or `add`",
         list(.examples, *.labels)
     )]
     UnknownLabels {
@@ -57,24 +62,29 @@ pub enum CorpusError {
         labels: usize,
         /// Documents that have one.
         documents: usize,
-        /// The most frequent ones with their documents.
-        examples: Vec<(String, usize)>,
+        /// The most frequent ones.
+        examples: Vec<UnknownLabel>,
     },
     /// An id twice in a split.
     #[error(
-        "id `{id}` occurs twice in the {split} split\nhint: `--set data.duplicate_ids=rename`, or `=drop`, or \
-         name another field with `--id-field`"
+        "{}: id `{}` occurs twice in the {split} split, first at {}\nhint: set `data.duplicate_ids` to `rename` or `drop`, or \
+         name another field with `data.id_field`",
+        .repeated.place, .repeated.id, .repeated.first
     )]
     DuplicateId {
-        /// The id.
-        id: String,
+        /// The id, and where it is.
+        repeated: RepeatedId,
         /// The split.
         split: SplitName,
     },
 }
 
-fn list(examples: &[(String, usize)], labels: usize) -> String {
-    let shown: Vec<String> = examples.iter().map(|(label, n)| format!("`{label}` ({n})")).collect();
+fn list(examples: &[UnknownLabel], labels: usize) -> String {
+    let one = |UnknownLabel { id, documents, first }: &UnknownLabel| match first {
+        Some(first) => format!("`{id}` ({documents}, first at {first})"),
+        None => format!("`{id}` ({documents})"),
+    };
+    let shown: Vec<String> = examples.iter().map(one).collect();
     let more = if labels > examples.len() { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
 }

@@ -1,12 +1,12 @@
 //! From the labels that documents name to sets of a taxonomy's labels, with everything odd counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use super::{Ancestors, CorpusError};
 use crate::document::Document;
-use crate::taxonomy::{Closure, LabelId, LabelSet, Taxonomy};
+use crate::taxonomy::{Closure, LabelId, LabelSet, Origin, Taxonomy};
 
 /// How many unknown labels a report lists.
 const SHOWN: usize = 10;
@@ -20,8 +20,34 @@ pub struct UnknownReport {
     pub documents: usize,
     /// Labels of documents, counted each time.
     pub occurrences: usize,
-    /// The most frequent ones with their documents.
-    pub examples: Vec<(String, usize)>,
+    /// The most frequent ones.
+    pub examples: Vec<UnknownLabel>,
+}
+
+/// A gold label that the taxonomy does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnknownLabel {
+    /// Its id, as documents name it.
+    pub id: String,
+    /// Documents that have it.
+    pub documents: usize,
+    /// File and line of the first document that has it.
+    pub first: Option<String>,
+}
+
+/// Where each label was met first.
+#[derive(Debug, Default)]
+pub(super) struct LabelOrigins(HashMap<String, Origin>);
+
+impl LabelOrigins {
+    /// Looks at one document, in the order of the files.
+    pub(super) fn see(&mut self, document: &Document, origin: &Origin) {
+        for label in &document.labels {
+            if !self.0.contains_key(label) {
+                self.0.insert(label.clone(), origin.clone());
+            }
+        }
+    }
 }
 
 /// Ancestors that gold sets imply and do not name.
@@ -31,6 +57,8 @@ pub struct MissingAncestors {
     pub documents: usize,
     /// Ancestors of documents, counted each time.
     pub labels: usize,
+    /// Whether they were added.
+    pub added: bool,
 }
 
 /// Turns label ids into sets.
@@ -53,7 +81,7 @@ impl<'a> Gold<'a> {
             ancestors,
             unknown: BTreeMap::new(),
             unknown_documents: 0,
-            missing: MissingAncestors::default(),
+            missing: MissingAncestors { added: ancestors == Ancestors::Add, ..MissingAncestors::default() },
             repeated: 0,
         }
     }
@@ -99,20 +127,29 @@ impl<'a> Gold<'a> {
         }
     }
 
+    /// Unknown labels of documents so far, counted each time.
+    pub(super) fn occurrences(&self) -> usize {
+        self.unknown.values().sum()
+    }
+
     /// The unknown labels met so far, in order of id.
     pub(super) fn unknown_labels(&self) -> impl Iterator<Item = &str> {
         self.unknown.keys().map(String::as_str)
     }
 
-    pub(super) fn unknown(&self) -> UnknownReport {
-        let mut examples: Vec<(String, usize)> = self.unknown.iter().map(|(l, &n)| (l.clone(), n)).collect();
-        examples.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        examples.truncate(SHOWN);
+    pub(super) fn unknown(&self, origins: &LabelOrigins) -> UnknownReport {
+        let mut frequent: Vec<(&String, usize)> = self.unknown.iter().map(|(id, &n)| (id, n)).collect();
+        frequent.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        let examples = frequent.into_iter().take(SHOWN).map(|(id, documents)| UnknownLabel {
+            id: id.clone(),
+            documents,
+            first: origins.0.get(id).map(ToString::to_string),
+        });
         UnknownReport {
             labels: self.unknown.len(),
             documents: self.unknown_documents,
-            occurrences: self.unknown.values().sum(),
-            examples,
+            occurrences: self.occurrences(),
+            examples: examples.collect(),
         }
     }
 }

@@ -21,6 +21,8 @@ mod truncate;
 mod vocabulary;
 
 #[cfg(test)]
+mod odd_corpora;
+#[cfg(test)]
 mod tests;
 
 pub use check::{CheckReport, check};
@@ -29,11 +31,11 @@ pub use config::{
     UnknownLabels,
 };
 pub use error::CorpusError;
-pub use gold::{MissingAncestors, UnknownReport};
+pub use gold::{MissingAncestors, UnknownLabel, UnknownReport};
 pub use leaks::{Leak, LeakReport};
 pub use pairs::PairFrequency;
 pub use read::each_document;
-pub use report::{DataReport, SplitReport};
+pub use report::{DataReport, RepeatedId, SplitReport};
 pub use source::{CorpusSource, SplitName};
 pub use split::split;
 pub use stats::{CorpusStats, LabelFrequency, LevelStats, Quantiles, ShotCounts, Stats, StatsBuilder, stats};
@@ -44,7 +46,7 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::readers::BadLines;
 use crate::taxonomy::{Closure, LabelSet, Taxonomy};
-use gold::Gold;
+use gold::{Gold, LabelOrigins};
 use leaks::LeakFinder;
 use truncate::Cut;
 
@@ -95,9 +97,11 @@ pub fn load(
     job: &Job<'_>,
 ) -> Result<(Corpus, DataReport)> {
     config.validate()?;
+    source.require_utf8()?;
     let mut report = DataReport::default();
+    let mut origins = LabelOrigins::default();
     let vocabulary = vocabulary::read(source, config, &mut report.vocabulary)?;
-    let mut splits = assemble(source, config, bad_lines, job, &mut report)?;
+    let mut splits = assemble(source, config, bad_lines, job, &mut report, &mut origins)?;
     let mut taxonomy = match vocabulary {
         Some(taxonomy) => taxonomy,
         None => vocabulary::of_documents(splits.iter().flat_map(|(_, documents)| documents)),
@@ -114,7 +118,7 @@ pub fn load(
         for document in documents() {
             gold.of(document);
         }
-        report.unknown_labels = gold.unknown();
+        report.unknown_labels = gold.unknown(&origins);
         match config.unknown_labels {
             UnknownLabels::Error => report.unknown_labels.refuse().map(|()| None)?,
             UnknownLabels::Drop => None,
@@ -145,7 +149,7 @@ pub fn load(
     report.repeated_labels = gold.repeated;
     let known_before =
         if config.unknown_labels == UnknownLabels::Drop { report.unknown_labels.occurrences } else { 0 };
-    report.dropped_gold = gold.unknown().occurrences - known_before;
+    report.dropped_gold = gold.occurrences() - known_before;
 
     let mut corpus = Corpus { taxonomy, train: None, dev: None, test: None };
     for split in splits {
@@ -177,10 +181,11 @@ pub fn load_split(
     let holds_out = source.dev.is_empty() && config.dev > 0.0 && name != SplitName::Test;
     let drops_leaks =
         name == SplitName::Train && config.duplicates_across_splits == DuplicatesAcrossSplits::DropFromTrain;
+    let mut origins = LabelOrigins::default();
     let splits = if holds_out || drops_leaks {
-        assemble(source, config, bad_lines, job, &mut report)?
+        assemble(source, config, bad_lines, job, &mut report, &mut origins)?
     } else {
-        assemble(&source.clone().only(&[name]), config, bad_lines, job, &mut report)?
+        assemble(&source.clone().only(&[name]), config, bad_lines, job, &mut report, &mut origins)?
     };
     let split = splits.into_iter().find(|(found, _)| *found == name);
     let mut split = split.ok_or(Error::Corpus(CorpusError::MissingSplit(name)))?;
@@ -191,7 +196,7 @@ pub fn load_split(
 
     let mut gold = Gold::new(taxonomy, config.ancestors);
     let split = with_gold(split, &mut gold);
-    report.unknown_labels = gold.unknown();
+    report.unknown_labels = gold.unknown(&origins);
     report.missing_ancestors = gold.missing;
     report.repeated_labels = gold.repeated;
     if config.unknown_labels == UnknownLabels::Error
@@ -212,6 +217,7 @@ fn assemble(
     bad_lines: &mut BadLines<'_>,
     job: &Job<'_>,
     report: &mut DataReport,
+    origins: &mut LabelOrigins,
 ) -> Result<Vec<Documents>> {
     let mut splits: Vec<Documents> = Vec::new();
     for name in SplitName::ALL {
@@ -219,7 +225,8 @@ fn assemble(
             continue;
         }
         let mut documents = Vec::new();
-        let split = each_document(source, name, config, bad_lines, job, |document| {
+        let split = each_document(source, name, config, bad_lines, job, |document, origin| {
+            origins.see(&document, origin);
             documents.push(document);
             Ok(())
         })?;

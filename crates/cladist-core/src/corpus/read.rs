@@ -3,21 +3,24 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{CorpusError, CorpusSource, DataConfig, DuplicateIds, KeepOrDrop, SplitName, SplitReport};
+use super::{
+    CorpusError, CorpusSource, DataConfig, DuplicateIds, KeepOrDrop, RepeatedId, SplitName, SplitReport,
+};
 use crate::document::Document;
 use crate::error::Result;
 use crate::job::Job;
 use crate::readers::{BadLines, ReadOptions, Reader};
+use crate::taxonomy::Origin;
 
-/// Hands each document of a split to `each`: normalised, and after the policies on empty and unlabelled documents and
-/// on duplicate ids. Only ids are remembered.
+/// Hands each document of a split to `each`, with its file and line: normalised, which no one need do again, and after
+/// the policies on empty and unlabelled documents and on duplicate ids. Only ids are remembered.
 pub fn each_document(
     source: &CorpusSource,
     split: SplitName,
     config: &DataConfig,
     bad_lines: &mut BadLines<'_>,
     job: &Job<'_>,
-    mut each: impl FnMut(Document) -> Result<()>,
+    mut each: impl FnMut(Document, &Origin) -> Result<()>,
 ) -> Result<SplitReport> {
     source.require(split)?;
     job.progress.stage(&format!("read {split}"), 0);
@@ -29,8 +32,14 @@ pub fn each_document(
         while let Some(document) = reader.next_document(bad_lines)? {
             job.cancel.check()?;
             job.progress.advance(1);
-            if let Some(document) = admission.admit(document)? {
-                each(document)?;
+            let origin = reader.origin();
+            if let Some(document) = admission.admit(document, &origin)? {
+                each(document, &origin)?;
+            }
+        }
+        for field in reader.text_fields() {
+            if !admission.report.text_fields.contains(&field) {
+                admission.report.text_fields.push(field);
             }
         }
         admission.report.files.push(path.display().to_string());
@@ -50,18 +59,21 @@ fn read_options(config: &DataConfig, path: &Path, several: bool) -> ReadOptions 
 
 struct Admission<'a> {
     config: &'a DataConfig,
-    /// How often each id was met.
-    seen: HashMap<String, usize>,
+    seen: HashMap<String, Seen>,
     report: SplitReport,
+}
+
+/// An id that was met.
+struct Seen {
+    times: usize,
+    first: Origin,
 }
 
 impl Admission<'_> {
     /// The document as it goes on, or nothing.
-    fn admit(&mut self, mut document: Document) -> Result<Option<Document>> {
+    fn admit(&mut self, mut document: Document, origin: &Origin) -> Result<Option<Document>> {
         let DataConfig { normalise, empty_documents, unlabelled_documents, duplicate_ids, .. } = self.config;
-        if !normalise.is_identity() {
-            document.text = normalise.apply(&document.text).into_owned();
-        }
+        normalise.document(&mut document);
         let mut drops = false;
         if document.is_empty() {
             self.report.empty_documents += 1;
@@ -71,29 +83,29 @@ impl Admission<'_> {
             self.report.unlabelled_documents += 1;
             drops |= *unlabelled_documents == KeepOrDrop::Drop;
         }
-        if let Some(times) = self.seen.get_mut(&document.id) {
-            *times += 1;
+        if let Some(seen) = self.seen.get_mut(&document.id) {
+            seen.times += 1;
+            let (times, first) = (seen.times, seen.first.clone());
             self.report.duplicate_ids += 1;
-            self.report.duplicate_id.get_or_insert_with(|| document.id.clone());
+            let repeated = || RepeatedId {
+                id: document.id.clone(),
+                place: origin.to_string(),
+                first: first.to_string(),
+            };
+            if self.report.duplicate_id.is_none() {
+                self.report.duplicate_id = Some(repeated());
+            }
             match duplicate_ids {
                 DuplicateIds::Error => {
-                    return Err(CorpusError::DuplicateId { id: document.id, split: self.report.name }.into());
+                    return Err(
+                        CorpusError::DuplicateId { repeated: repeated(), split: self.report.name }.into()
+                    );
                 }
                 DuplicateIds::Drop => drops = true,
-                DuplicateIds::Rename => {
-                    let mut times = *times;
-                    let mut renamed = format!("{}#{times}", document.id);
-                    while self.seen.contains_key(&renamed) {
-                        times += 1;
-                        renamed = format!("{}#{times}", document.id);
-                    }
-                    self.seen.insert(document.id, times);
-                    document.id = renamed;
-                    self.seen.insert(document.id.clone(), 1);
-                }
+                DuplicateIds::Rename => self.rename(&mut document, times, origin),
             }
         } else {
-            self.seen.insert(document.id.clone(), 1);
+            self.seen.insert(document.id.clone(), Seen { times: 1, first: origin.clone() });
         }
         if drops {
             self.report.dropped += 1;
@@ -101,5 +113,19 @@ impl Admission<'_> {
         }
         self.report.documents += 1;
         Ok(Some(document))
+    }
+
+    /// Calls the second `x` `x#2`, or by the next number that is free.
+    fn rename(&mut self, document: &mut Document, mut times: usize, origin: &Origin) {
+        let mut renamed = format!("{}#{times}", document.id);
+        while self.seen.contains_key(&renamed) {
+            times += 1;
+            renamed = format!("{}#{times}", document.id);
+        }
+        if let Some(seen) = self.seen.get_mut(&document.id) {
+            seen.times = times;
+        }
+        self.seen.insert(renamed.clone(), Seen { times: 1, first: origin.clone() });
+        document.id = renamed;
     }
 }

@@ -42,6 +42,9 @@ pub struct SplitReport {
     pub files: Vec<String>,
     /// The format of the first.
     pub format: Option<Format>,
+    /// The fields or columns that make the text, in the order in which they are joined; none in formats without names
+    /// for them.
+    pub text_fields: Vec<String>,
     /// What the readers met.
     pub tally: Tally,
     /// Documents without text or features.
@@ -51,7 +54,7 @@ pub struct SplitReport {
     /// Documents whose id was there before.
     pub duplicate_ids: usize,
     /// The first such id.
-    pub duplicate_id: Option<String>,
+    pub duplicate_id: Option<RepeatedId>,
     /// Documents that a policy dropped for one of these three.
     pub dropped: usize,
     /// Documents that went to dev.
@@ -60,12 +63,24 @@ pub struct SplitReport {
     pub documents: usize,
 }
 
+/// An id that was there before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RepeatedId {
+    /// The id.
+    pub id: String,
+    /// File and line of the document that has it again.
+    pub place: String,
+    /// File and line of the first document that has it.
+    pub first: String,
+}
+
 impl SplitReport {
     pub(super) fn new(name: SplitName) -> Self {
         Self {
             name,
             files: Vec::new(),
             format: None,
+            text_fields: Vec::new(),
             tally: Tally::default(),
             empty_documents: 0,
             unlabelled_documents: 0,
@@ -112,6 +127,9 @@ impl fmt::Display for SplitReport {
             Some(format) => write!(f, ", {format}")?,
             None => write!(f, ", held out of train")?,
         }
+        if !self.text_fields.is_empty() {
+            write!(f, ", text from `{}`", self.text_fields.join("`, `"))?;
+        }
         let notes = [
             (self.tally.rejected, "rejected"),
             (self.tally.dropped, "left out on request"),
@@ -143,9 +161,10 @@ impl fmt::Display for DataReport {
         if labels > 0 {
             write!(f, "\nunknown labels: {labels} in {}", counted(documents, "document"))?;
         }
-        let MissingAncestors { documents, labels } = self.missing_ancestors;
+        let MissingAncestors { documents, labels, added } = self.missing_ancestors;
         if labels > 0 {
-            write!(f, "\nmissing ancestors: {labels} in {}", counted(documents, "document"))?;
+            let what = if added { "added" } else { "`data.ancestors = \"add\"` adds them" };
+            write!(f, "\nmissing ancestors: {labels} in {}; {what}", counted(documents, "document"))?;
         }
         if self.truncated_gold > 0 {
             write!(f, "\ngold labels of dropped levels: {}", self.truncated_gold)?;

@@ -89,8 +89,8 @@ impl CorpusSource {
             let (stem, ending) = uncompressed(name).split_once('.').unwrap_or((uncompressed(name), ""));
             let readable = match (is_folder, ending) {
                 (true, "") => true,
-                (true, _) => false,
-                (false, ending) => {
+                // A folder that is called like a file is opened like one and refused there, not passed over.
+                (_, ending) => {
                     let ending = ending.to_ascii_lowercase();
                     FORMATS.iter().any(|info| info.endings.contains(&ending.as_str()))
                 }
@@ -108,8 +108,7 @@ impl CorpusSource {
                     }
                     files.push(path);
                 }
-                _ if !is_folder => others.push((uncompressed(name).to_owned(), path)),
-                _ => {}
+                _ => others.push((uncompressed(name).to_owned(), path)),
             }
         }
         if SplitName::ALL.iter().all(|&split| source.files(split).is_empty()) {
@@ -156,6 +155,17 @@ impl CorpusSource {
             self.files_mut(split).clear();
         }
         self
+    }
+
+    /// An error if a run could not write down where its corpus is.
+    pub(super) fn require_utf8(&self) -> Result<()> {
+        let Self { train, dev, test, taxonomy, names, vocabulary } = self;
+        let mut paths =
+            train.iter().chain(dev).chain(test).chain(taxonomy).chain(names).chain(&vocabulary.names);
+        match paths.find(|path| path.to_str().is_none()) {
+            Some(path) => Err(CorpusError::PathNotUtf8(path.clone()).into()),
+            None => Ok(()),
+        }
     }
 
     /// An error if the split has no files.

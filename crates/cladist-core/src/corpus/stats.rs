@@ -301,7 +301,7 @@ pub fn stats(
             continue;
         }
         let mut builder = StatsBuilder::new(taxonomy.as_ref());
-        each_document(source, name, config, bad_lines, job, |document| {
+        each_document(source, name, config, bad_lines, job, |document, _| {
             leaks.is_leak(name, &document);
             builder.add(&document);
             Ok(())

@@ -5,10 +5,10 @@ use std::path::Path;
 use super::*;
 use crate::readers::BadLine;
 
-struct Folder(tempfile::TempDir);
+pub(super) struct Folder(pub(super) tempfile::TempDir);
 
 impl Folder {
-    fn new(files: &[(&str, &str)]) -> Self {
+    pub(super) fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
@@ -16,16 +16,16 @@ impl Folder {
         Self(folder)
     }
 
-    fn source(&self) -> CorpusSource {
+    pub(super) fn source(&self) -> CorpusSource {
         CorpusSource::folder(self.0.path()).unwrap()
     }
 
-    fn load(&self, config: &DataConfig) -> Result<(Corpus, DataReport)> {
+    pub(super) fn load(&self, config: &DataConfig) -> Result<(Corpus, DataReport)> {
         load(&self.source(), config, &mut BadLines::Stop, &Job::silent())
     }
 }
 
-fn line(id: &str, text: &str, labels: &[&str]) -> String {
+pub(super) fn line(id: &str, text: &str, labels: &[&str]) -> String {
     serde_json::json!({ "id": id, "text": text, "labels": labels }).to_string() + "\n"
 }
 
@@ -38,7 +38,7 @@ fn gold(corpus: &Corpus, split: &Split) -> Vec<Vec<String>> {
     split.gold.iter().map(names).collect()
 }
 
-const TREE: (&str, &str) =
+pub(super) const TREE: (&str, &str) =
     ("hierarchy.tsv", "ROOT\ttransit\nROOT\troads\ntransit\tbus\ntransit\ttram\nroads\tbike\n");
 
 #[test]
@@ -61,10 +61,12 @@ fn unknown_labels_stop_are_dropped_or_added() {
     let error = folder.load(&DataConfig::default()).unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Data);
     let message = error.to_string();
+    let file = folder.0.path().join("train.jsonl").display().to_string();
     assert!(
-        message.starts_with(
-            "2 gold labels in 3 documents are not in the taxonomy: `ferry` (2), `boat` (1)\nhint: "
-        ),
+        message.starts_with(&format!(
+            "2 gold labels in 3 documents are not in the taxonomy: `ferry` (2, first at {file}:1), \
+             `boat` (1, first at {file}:3)\nhint: "
+        )),
         "{message}"
     );
 
@@ -86,11 +88,14 @@ fn missing_ancestors_are_counted_and_may_be_added() {
     let train = line("1", "a", &["bus", "transit"]) + &line("2", "b", &["bus", "bike"]);
     let folder = Folder::new(&[TREE, ("train.jsonl", &train)]);
     let (corpus, report) = folder.load(&DataConfig::default()).unwrap();
-    assert_eq!(report.missing_ancestors, MissingAncestors { documents: 1, labels: 2 });
+    assert_eq!(report.missing_ancestors, MissingAncestors { documents: 1, labels: 2, added: false });
+    let remedy = "missing ancestors: 2 in 1 document; `data.ancestors = \"add\"` adds them";
+    assert!(report.to_string().contains(remedy), "{report}");
     assert_eq!(corpus.train.as_ref().unwrap().gold[1].len(), 2);
     let add = DataConfig { ancestors: Ancestors::Add, ..DataConfig::default() };
     let (corpus, report) = folder.load(&add).unwrap();
     assert_eq!(report.missing_ancestors.labels, 2);
+    assert!(report.to_string().contains("missing ancestors: 2 in 1 document; added"), "{report}");
     assert_eq!(gold(&corpus, corpus.train.as_ref().unwrap())[1], ["roads", "transit", "bike", "bus"]);
 }
 
@@ -121,7 +126,7 @@ fn labels_without_documents_leave_with_their_gold() {
     };
     let (split, report) = load_test(&drop).unwrap();
     assert_eq!((split.gold[0].len(), report.unknown_labels.labels), (1, 1));
-    assert!(load_test(&DataConfig::default()).unwrap_err().to_string().contains("`bike` (1)"));
+    assert!(load_test(&DataConfig::default()).unwrap_err().to_string().contains("`bike` (1, first at "));
 }
 
 #[test]
@@ -148,7 +153,10 @@ fn duplicate_ids_stop_are_renamed_or_dropped() {
     let train = ["1", "1#2", "1", "1"].map(|id| line(id, "a", &["bus"])).concat();
     let folder = Folder::new(&[TREE, ("train.jsonl", &train)]);
     let message = folder.load(&DataConfig::default()).unwrap_err().to_string();
-    assert!(message.starts_with("id `1` occurs twice in the train split\nhint: "), "{message}");
+    let file = folder.0.path().join("train.jsonl").display().to_string();
+    let expected =
+        format!("{file}:3: id `1` occurs twice in the train split, first at {file}:1\nhint: set `data.");
+    assert!(message.starts_with(&expected), "{message}");
     let with = |duplicate_ids| {
         let (corpus, report) = folder.load(&DataConfig { duplicate_ids, ..DataConfig::default() }).unwrap();
         assert_eq!(report.split(SplitName::Train).unwrap().duplicate_ids, 2);
@@ -264,21 +272,23 @@ fn a_check_finds_everything_at_once() {
     let train = report.data.split(SplitName::Train).unwrap();
     assert_eq!((train.tally.rejected, train.duplicate_ids, train.empty_documents), (1, 1, 1));
     assert_eq!(train.unlabelled_documents, 1);
-    assert_eq!(report.data.unknown_labels.examples, [("ferry".to_owned(), 1)]);
-    assert_eq!(report.data.missing_ancestors, MissingAncestors { documents: 3, labels: 3 });
+    let unknown = &report.data.unknown_labels.examples[0];
+    assert_eq!((unknown.id.as_str(), unknown.documents), ("ferry", 1));
+    assert_eq!(report.data.missing_ancestors, MissingAncestors { documents: 3, labels: 3, added: false });
     assert_eq!((report.data.leaks.train_in_dev, report.data.repeated_labels), (1, 1));
     assert_eq!(report.data.labels_without_documents, Some(2));
     let text = report.to_string().replace(&folder.0.path().display().to_string(), "DIR");
     let expected = "DIR/train.jsonl:2:1: not valid JSON: expected value\n\
         taxonomy: 5 labels on 2 levels, DIR/hierarchy.tsv\n\
-        train: 4 documents, jsonl; 1 rejected, 1 empty, 1 without labels, 1 with an id that was there before\n\
-        dev: 1 document, jsonl\n\
+        train: 4 documents, jsonl, text from `text`; 1 rejected, 1 empty, 1 without labels, 1 with an id that was there before\n\
+        dev: 1 document, jsonl, text from `text`\n\
         unknown labels: 1 in 1 document\n\
-        missing ancestors: 3 in 3 documents\n\
+        missing ancestors: 3 in 3 documents; `data.ancestors = \"add\"` adds them\n\
         labels named twice by a document: 1\n\
         labels without training documents: 2\n\
         leaks: 1 of train in dev\n  \
-          unknown label `ferry` in 1 document\n  \
+          id `1` at DIR/train.jsonl:3 was there before, at DIR/train.jsonl:1\n  \
+          unknown label `ferry` in 1 document, first at DIR/train.jsonl:3\n  \
           train `1` has the text of dev `9`";
     assert_eq!(text, expected);
 }
@@ -287,7 +297,7 @@ fn a_check_finds_everything_at_once() {
 fn a_check_survives_a_broken_taxonomy_and_a_broken_file() {
     let folder = Folder::new(&[
         ("hierarchy.tsv", "a\tb\nb\ta\n"),
-        ("train.csv", "id,body\n1,x\n"),
+        ("train.csv", "id,prose\n1,x\n"),
         ("test.jsonl", &line("2", "b", &["a"])),
     ]);
     let report = check(&folder.source(), &DataConfig::default(), &Job::silent()).unwrap();

@@ -14,16 +14,16 @@ pub(super) fn open(folder: &Path, options: &ReadOptions) -> Result<Box<dyn Recor
 }
 
 fn parse(path: &Path, stem: &str, options: &ReadOptions) -> Result<Document, BadLine> {
-    let text = folder::text(path, options)?;
+    let text = folder::file_text(path, options)?;
     let mut labels = Vec::new();
     let beside = ["tsv", "key"]
         .iter()
         .flat_map(|ending| ["", ".gz", ".zst"].map(|packed| format!("{stem}.{ending}{packed}")))
         .map(|name| path.with_file_name(name))
         .find(|path| path.is_file());
-    if let Some(beside) = beside {
+    if let Some(beside) = beside.filter(|_| options.reads_labels()) {
         let is_tsv = folder::stem_and_ending(&beside).is_some_and(|(_, ending)| ending == "tsv");
-        let lines = folder::text(&beside, options)?;
+        let lines = folder::file_text(&beside, options)?;
         for (n, line) in lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let subject = if is_tsv { line.split('\t').next().unwrap_or_default() } else { line };
             let label = annif_tsv::subject(subject.trim());

@@ -43,7 +43,29 @@ impl BadLine {
     /// Whether nothing after this line can be read, so that skipping it would hide the rest of the file.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        matches!(self.kind, BadKind::Unreadable(_) | BadKind::Header(_))
+        match self.kind {
+            BadKind::Unreadable(_)
+            | BadKind::Header(_)
+            | BadKind::AbsentField { .. }
+            | BadKind::Indicators
+            | BadKind::Endless { .. }
+            | BadKind::ArrayEnd
+            | BadKind::CarriageReturns => true,
+            BadKind::InvalidUtf8
+            | BadKind::Nul
+            | BadKind::TooLong { .. }
+            | BadKind::Json(_)
+            | BadKind::MissingField { .. }
+            | BadKind::NullText { .. }
+            | BadKind::Malformed { .. }
+            | BadKind::Columns { .. }
+            | BadKind::UnclosedQuote
+            | BadKind::EmptyLabel
+            | BadKind::Indicator { .. }
+            | BadKind::DuplicateFeature { .. }
+            | BadKind::OutOfRange { .. }
+            | BadKind::DocumentCount { .. } => false,
+        }
     }
 }
 
@@ -63,12 +85,29 @@ pub enum BadKind {
     /// Bytes that are no text.
     #[error("invalid UTF-8")]
     InvalidUtf8,
+    /// A line without a character that can be seen.
+    #[error("nothing but NUL bytes")]
+    Nul,
     /// More than a record may hold.
     #[error("longer than {limit} bytes")]
     TooLong {
         /// The most that is read into memory.
         limit: usize,
     },
+    /// A record that goes on and on, as binary data without line ends does.
+    #[error("a record of more than {limit} bytes has no end: this is no file of records")]
+    Endless {
+        /// After how many bytes reading stopped.
+        limit: usize,
+    },
+    /// A file whose lines end in carriage returns alone, so that all of them are one.
+    #[error(
+        "lines end in carriage returns alone\nhint: save the file with line feeds (`\\n`) at the ends of lines"
+    )]
+    CarriageReturns,
+    /// A JSON array that is cut off.
+    #[error("not valid JSON: the file ends before its array does")]
+    ArrayEnd,
     /// JSON that does not parse, or a field of another type than asked for.
     #[error("{0}")]
     Json(String),
@@ -78,6 +117,20 @@ pub enum BadKind {
         /// The field asked for.
         wanted: String,
         /// The fields there are.
+        found: String,
+    },
+    /// A field of the text that is there and says nothing.
+    #[error("the text is null: field `{field}`")]
+    NullText {
+        /// The field.
+        field: String,
+    },
+    /// A field that was asked for by name and is in no record of the file.
+    #[error("no record has a field `{wanted}`; there is {found}")]
+    AbsentField {
+        /// The field asked for.
+        wanted: String,
+        /// Fields that there are.
         found: String,
     },
     /// A line that does not have the form its format asks for.
@@ -102,6 +155,20 @@ pub enum BadKind {
     /// A label id without a character.
     #[error("empty label id")]
     EmptyLabel,
+    /// Numbers for all labels in the place of the labels that apply.
+    #[error(
+        "labels are a number for each label: `{found}`\nhint: list the ids or names of the labels that apply, as in `[\"a\", \"b\"]`"
+    )]
+    Indicator {
+        /// The numbers.
+        found: String,
+    },
+    /// A file of nothing but such labels.
+    #[error(
+        "the labels of every record are `[0, 1]` or `[1, 0]`: a number for each label\n\
+         hint: list the ids or names of the labels that apply, as in `[\"a\", \"b\"]`"
+    )]
+    Indicators,
     /// A header or first line that makes the whole file unreadable.
     #[error("{0}")]
     Header(String),

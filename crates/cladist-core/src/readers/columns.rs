@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use super::bad_line::Fault;
 use super::lines::{Advance, Lines};
-use super::write::{Reason, WriteOptions};
-use super::{BadKind, BadLine, Parsed, ReadOptions, Records, Stream};
+use super::write::{self, Reason, WriteOptions};
+use super::{BadKind, BadLine, Parsed, ReadOptions, Records, Stream, indicator};
 use crate::document::Document;
+use crate::taxonomy::Origin;
 
 pub(super) fn open_csv(path: Arc<PathBuf>, stream: Stream, options: &ReadOptions) -> Box<dyn Records> {
     open(path, stream, options, b',')
@@ -30,6 +31,7 @@ fn open(path: Arc<PathBuf>, stream: Stream, options: &ReadOptions, delimiter: u8
         options: options.clone(),
         header: None,
         raw: Vec::new(),
+        start: 0,
         ended: false,
     })
 }
@@ -42,6 +44,8 @@ struct Columns {
     header: Option<Header>,
     /// The row being read, as it stands in the file.
     raw: Vec<u8>,
+    /// The line where it starts.
+    start: usize,
     ended: bool,
 }
 
@@ -50,30 +54,48 @@ struct Header {
     n_columns: usize,
     id: Option<usize>,
     text: Vec<usize>,
+    /// What these columns are called.
+    text_names: Vec<String>,
     labels: Option<usize>,
     drop: Option<usize>,
 }
 
 impl Header {
     fn new(names: &[String], options: &ReadOptions) -> Result<Self, BadKind> {
-        let find = |wanted: &String| names.iter().position(|name| name.trim().eq_ignore_ascii_case(wanted));
-        let asked = |wanted: Vec<String>, option: Option<&String>| {
-            let found: Vec<usize> = wanted.iter().filter_map(find).collect();
-            match option {
-                Some(option) if found.is_empty() => Err(missing(option, names)),
-                _ => Ok(found),
+        let find = |wanted: &str| {
+            let mut columns = (0..names.len()).filter(|&n| names[n].trim().eq_ignore_ascii_case(wanted));
+            match (columns.next(), columns.next()) {
+                (Some(_), Some(_)) => {
+                    Err(BadKind::Header(format!("column `{wanted}` occurs twice in the header")))
+                }
+                (column, _) => Ok(column),
             }
         };
-        let text = asked(options.text_fields(), options.text_field.as_ref())?;
+        let first = |(wanted, required): (Vec<String>, bool)| {
+            let found: Vec<Option<usize>> = wanted.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
+            match (found.into_iter().flatten().next(), wanted.first()) {
+                (None, Some(wanted)) if required => Err(missing(wanted, names)),
+                (found, _) => Ok(found),
+            }
+        };
+        let wanted = options.text_fields();
+        let found: Vec<Option<usize>> =
+            wanted.names.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
+        if let Some(n) = found.iter().position(Option::is_none).filter(|_| wanted.chosen) {
+            return Err(missing(&wanted.names[n], names));
+        }
+        let text: Vec<usize> =
+            wanted.choose(|n| found[n].is_some()).into_iter().filter_map(|n| found[n]).collect();
         if text.is_empty() {
             return Err(missing("text", names));
         }
         Ok(Self {
             n_columns: names.len(),
-            id: asked(options.id_fields(), options.id_field.as_ref())?.first().copied(),
+            id: first(options.id_fields())?,
+            text_names: text.iter().map(|&column| names[column].trim().to_owned()).collect(),
             text,
-            labels: asked(options.labels_fields(), options.labels_field.as_ref())?.first().copied(),
-            drop: options.drop_field.as_ref().and_then(find),
+            labels: first(options.labels_fields())?,
+            drop: options.drop_field().map(find).transpose()?.flatten(),
         })
     }
 
@@ -96,10 +118,10 @@ impl Header {
                 }
             }
         }
-        let labels = self.labels.map_or_else(Vec::new, |column| {
-            let cell = fields[column].split(options.label_separator.as_str());
-            cell.map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned).collect()
-        });
+        let labels = match self.labels {
+            Some(column) => labels(&fields[column], &options.label_separator)?,
+            None => Vec::new(),
+        };
         let mut take = |column: usize| std::mem::take(&mut fields[column]);
         let id = self.id.map(&mut take).filter(|id| !id.is_empty());
         let text = self.text.iter().map(|&column| take(column)).collect::<Vec<_>>().join("\n");
@@ -109,7 +131,21 @@ impl Header {
 }
 
 fn missing(wanted: &str, names: &[String]) -> BadKind {
-    BadKind::Header(format!("no column `{wanted}`; the header has `{}`", names.join("`, `")))
+    BadKind::Header(format!("no column `{wanted}`; the header has {}", write::quoted(names)))
+}
+
+/// The labels of a cell. A list as JSON or Python write it would become one odd label, so it is refused.
+fn labels(cell: &str, separator: &str) -> Result<Vec<String>, BadKind> {
+    let cell = cell.trim();
+    let is_list = ["['", "[\"", "[]"].iter().any(|start| cell.starts_with(start)) && cell.ends_with(']');
+    if is_list {
+        let expected = format!("labels separated by `{separator}`");
+        return Err(BadKind::Malformed { expected, found: write::excerpt(cell) });
+    }
+    let labels: Vec<String> =
+        cell.split(separator).map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned).collect();
+    indicator::check(&labels)?;
+    Ok(labels)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,45 +202,44 @@ impl Splitter {
     }
 }
 
-/// The line where a row starts, and its fields.
-type Row = (usize, Result<Vec<String>, BadKind>);
-
 impl Columns {
-    /// The next row with the line where it starts; the row's bytes are left in `raw`.
-    fn row(&mut self) -> std::io::Result<Option<Row>> {
+    /// The fields of the next row; its bytes are left in `raw`, the line where it starts in `start`.
+    fn row(&mut self) -> std::io::Result<Option<Result<Vec<String>, BadKind>>> {
         self.raw.clear();
+        self.start = 0;
         let mut splitter = Splitter::new(self.delimiter);
-        let mut start = 0;
         loop {
-            match self.lines.advance()? {
+            let advance = self.lines.advance()?;
+            let too_long = match advance {
                 Advance::End if splitter.state == State::Quoted => {
-                    return Ok(Some((start, Err(BadKind::UnclosedQuote))));
+                    return Ok(Some(Err(BadKind::UnclosedQuote)));
                 }
                 Advance::End => return Ok(None),
-                Advance::Line => {}
-                Advance::Overlong => {
-                    let start = if start == 0 { self.lines.number } else { start };
-                    self.raw.extend_from_slice(&self.lines.bytes);
-                    return Ok(Some((start, Err(BadKind::TooLong { limit: self.options.max_record }))));
-                }
-            }
+                Advance::Line => None,
+                Advance::Overlong => Some(BadKind::TooLong { limit: self.options.max_record }),
+                Advance::Endless => Some(BadKind::Endless { limit: self.lines.endless() }),
+                Advance::CarriageReturns => Some(BadKind::CarriageReturns),
+            };
             let line = self.lines.bytes.as_slice();
             if splitter.state == State::Quoted {
                 splitter.feed(b"\n");
                 self.raw.push(b'\n');
-            } else if line.trim_ascii().is_empty() {
+            } else if line.trim_ascii().is_empty() && too_long.is_none() {
                 continue;
             } else {
-                start = self.lines.number;
+                self.start = self.lines.number;
             }
             self.raw.extend_from_slice(line);
+            if let Some(kind) = too_long {
+                return Ok(Some(Err(kind)));
+            }
             if self.raw.len() > self.options.max_record {
-                return Ok(Some((start, Err(BadKind::TooLong { limit: self.options.max_record }))));
+                return Ok(Some(Err(BadKind::TooLong { limit: self.options.max_record })));
             }
             let content = line.strip_suffix(b"\r").unwrap_or(line);
             splitter.feed(content);
             if splitter.state != State::Quoted {
-                return Ok(Some((start, splitter.finish())));
+                return Ok(Some(splitter.finish()));
             }
             // The carriage return is inside quotes: it belongs to the field.
             splitter.feed(&line[content.len()..]);
@@ -222,13 +257,14 @@ impl Records for Columns {
         if self.ended {
             return None;
         }
-        let (line, fields) = match self.row() {
+        let fields = match self.row() {
             Ok(row) => row?,
             Err(error) => {
                 self.ended = true;
                 return Some(Err(self.bad(self.lines.number + 1, BadKind::Unreadable(error).into())));
             }
         };
+        let line = self.start;
         let parsed = match (&self.header, fields) {
             (Some(header), Ok(fields)) => header.document(fields, line, &self.options),
             (Some(_), Err(kind)) => Err(kind),
@@ -236,11 +272,20 @@ impl Records for Columns {
                 self.header = Some(header);
                 Parsed::Nothing
             }),
+            (None, Err(kind @ (BadKind::CarriageReturns | BadKind::Endless { .. }))) => Err(kind),
             (None, Err(kind)) => Err(BadKind::Header(format!("unreadable header: {kind}"))),
         };
         let parsed = parsed.map_err(|kind| self.bad(line, kind.into()));
         self.ended = parsed.as_ref().is_err_and(BadLine::is_fatal);
         Some(parsed)
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::new(&self.path, self.start)
+    }
+
+    fn text_fields(&self) -> Vec<String> {
+        self.header.as_ref().map_or_else(Vec::new, |header| header.text_names.clone())
     }
 }
 

@@ -4,11 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::bad_line::json_message;
+use super::bad_line::{Fault, json_message};
 use super::folder::{self, FolderRecords};
-use super::{BadKind, BadLine, ReadOptions, Records};
+use super::value::{Found, Line, fields};
+use super::{BadKind, BadLine, ReadOptions, Records, indicator, write};
 use crate::document::Document;
 use crate::error::Result;
 
@@ -17,7 +16,7 @@ pub(super) fn open(folder: &Path, options: &ReadOptions) -> Result<Box<dyn Recor
 }
 
 fn parse(path: &Path, stem: &str, options: &ReadOptions) -> Result<Document, BadLine> {
-    let json = folder::text(path, options)?;
+    let json = folder::file_text(path, options)?;
     let bad = |line: usize, column: Option<usize>, kind: BadKind| BadLine {
         path: Arc::new(path.to_owned()),
         line,
@@ -25,16 +24,23 @@ fn parse(path: &Path, stem: &str, options: &ReadOptions) -> Result<Document, Bad
         kind,
         content: json.clone(),
     };
-    let act: serde_json::Map<String, Value> = serde_json::from_str(&json).map_err(|error| {
+    let mut names = Vec::new();
+    let act = fields(&json, |_| true, &mut names).map_err(|error| {
         bad(error.line(), Some(error.column().max(1)), BadKind::Json(json_message(&error)))
     })?;
-    let strings = |name: &str| {
-        let value = act.get(name).unwrap_or(&Value::Null);
-        strings(value).ok_or_else(|| {
-            let message = format!("field `{name}` is not a string or a list of strings");
-            bad(1, None, BadKind::Json(message))
-        })
+    let read = |name: &str, whole_numbers: bool| {
+        let line = Line { text: &json, language: None, whole_numbers };
+        match line.find(name, &act) {
+            Ok(Found::Values(values)) => Ok(values),
+            Ok(_) => Ok(Vec::new()),
+            Err(Fault { kind: kind @ BadKind::Indicator { .. }, .. }) => Err(bad(1, None, kind)),
+            Err(_) => {
+                let message = format!("field `{name}` is not a string or a list of strings");
+                Err(bad(1, None, BadKind::Json(message)))
+            }
+        }
     };
+    let strings = |name: &str| read(name, false);
     let mut parts = strings("header")?;
     if parts.is_empty() {
         parts = strings("title")?;
@@ -43,33 +49,18 @@ fn parse(path: &Path, stem: &str, options: &ReadOptions) -> Result<Document, Bad
         parts.extend(strings(name)?);
     }
     if parts.is_empty() {
-        let found = match act.keys().take(8).map(String::as_str).collect::<Vec<_>>().as_slice() {
-            [] => "no field".to_owned(),
-            names => format!("`{}`", names.join("`, `")),
-        };
-        return Err(bad(1, None, BadKind::MissingField { wanted: "main_body".to_owned(), found }));
+        let (wanted, found) = ("main_body".to_owned(), write::quoted(&names));
+        return Err(bad(1, None, BadKind::MissingField { wanted, found }));
     }
-    let labels = strings(options.labels_field.as_deref().unwrap_or("concepts"))?;
-    if labels.iter().any(|label| label.trim().is_empty()) {
-        return Err(bad(1, None, BadKind::EmptyLabel));
-    }
+    let labels = if options.reads_labels() {
+        read(options.labels_field.as_deref().unwrap_or("concepts"), true)?
+    } else {
+        Vec::new()
+    };
+    indicator::check(&labels).map_err(|kind| bad(1, None, kind))?;
     let id = strings(options.id_field.as_deref().unwrap_or("celex_id"))?.into_iter().next();
     let id = id.filter(|id| !id.is_empty()).unwrap_or_else(|| stem.to_owned());
     Ok(Document { id, text: parts.join("\n"), labels, features: None })
-}
-
-/// A string, a number or a list of them; nothing for null.
-fn strings(value: &Value) -> Option<Vec<String>> {
-    let scalar = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    };
-    match value {
-        Value::Null => Some(Vec::new()),
-        Value::Array(values) => values.iter().map(scalar).collect(),
-        other => scalar(other).map(|text| vec![text]),
-    }
 }
 
 #[cfg(test)]

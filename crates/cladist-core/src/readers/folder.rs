@@ -8,6 +8,7 @@ use super::{BadKind, BadLine, Parsed, ReadOptions, Records};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::taxonomy::Origin;
 
 /// A name without `.gz` or `.zst`.
 pub(crate) fn uncompressed(name: &str) -> &str {
@@ -35,6 +36,8 @@ pub(super) type ParseFile = fn(&Path, &str, &ReadOptions) -> Result<Document, Ba
 
 pub(super) struct FolderRecords {
     files: std::vec::IntoIter<PathBuf>,
+    /// The file last read.
+    path: Arc<PathBuf>,
     parse: ParseFile,
     options: ReadOptions,
 }
@@ -48,38 +51,51 @@ impl FolderRecords {
     ) -> Result<Box<dyn Records>> {
         let mut files = list(folder)?;
         files.retain(|path| stem_and_ending(path).is_some_and(|(_, found)| found == ending));
-        Ok(Box::new(Self { files: files.into_iter(), parse, options: options.clone() }))
+        let path = Arc::new(folder.to_owned());
+        Ok(Box::new(Self { files: files.into_iter(), path, parse, options: options.clone() }))
     }
 }
 
 impl Records for FolderRecords {
     fn next_record(&mut self) -> Option<Result<Parsed, BadLine>> {
-        let path = self.files.next()?;
-        let stem = stem_and_ending(&path).map_or_else(String::new, |(stem, _)| stem.to_owned());
-        Some((self.parse)(&path, &stem, &self.options).map(Parsed::Document))
+        self.path = Arc::new(self.files.next()?);
+        let stem = stem_and_ending(&self.path).map_or_else(String::new, |(stem, _)| stem.to_owned());
+        Some((self.parse)(&self.path, &stem, &self.options).map(Parsed::Document))
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::new(&self.path, 0)
     }
 }
 
 /// The whole text of a file, up to the limit of a record.
-pub(super) fn text(path: &Path, options: &ReadOptions) -> Result<String, BadLine> {
-    let bad =
-        |kind, content| BadLine { path: Arc::new(path.to_owned()), line: 0, column: None, kind, content };
+pub(super) fn file_text(path: &Path, options: &ReadOptions) -> Result<String, BadLine> {
+    match files::open(path) {
+        Ok(mut stream) => text(path, &mut stream, options.max_record),
+        Err(Error::Io { source, .. }) => Err(whole(path, BadKind::Unreadable(source), String::new())),
+        Err(other) => Err(whole(path, BadKind::Unreadable(std::io::Error::other(other)), String::new())),
+    }
+}
+
+/// The whole text of a stream, up to the limit of a record.
+pub(super) fn text(path: &Path, stream: &mut dyn Read, max_record: usize) -> Result<String, BadLine> {
     let mut bytes = Vec::new();
-    let read = files::open(path).and_then(|stream| {
-        let limit = options.max_record as u64 + 1;
-        stream.take(limit).read_to_end(&mut bytes).map_err(Error::io("read", path))
-    });
-    match read {
-        Ok(_) => {}
-        Err(Error::Io { source, .. }) => return Err(bad(BadKind::Unreadable(source), String::new())),
-        Err(other) => return Err(bad(BadKind::Unreadable(std::io::Error::other(other)), String::new())),
+    if let Err(error) = stream.take(max_record as u64 + 1).read_to_end(&mut bytes) {
+        return Err(whole(path, BadKind::Unreadable(error), String::new()));
     }
-    if bytes.len() > options.max_record {
-        return Err(bad(BadKind::TooLong { limit: options.max_record }, String::new()));
+    if bytes.len() > max_record {
+        return Err(whole(path, BadKind::TooLong { limit: max_record }, String::new()));
     }
-    let start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    match std::str::from_utf8(&bytes[start..]) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(bad(BadKind::InvalidUtf8, String::from_utf8_lossy(&bytes).into_owned())),
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        bytes.drain(.."\u{feff}".len());
     }
+    String::from_utf8(bytes).map_err(|error| {
+        let content = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        whole(path, BadKind::InvalidUtf8, content)
+    })
+}
+
+/// A fault of a file as a whole.
+pub(super) fn whole(path: &Path, kind: BadKind, content: String) -> BadLine {
+    BadLine { path: Arc::new(path.to_owned()), line: 0, column: None, kind, content }
 }

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ReadOptions, Records, Stream, annif_fulltext, annif_tsv, columns, eurlex57k, fasttext, hiagm, jsonl,
-    libmultilabel, plain, sniff, sparse, write,
+    Expect, Input, ReadOptions, Records, Stream, annif_fulltext, annif_tsv, columns, eurlex57k, fasttext,
+    hiagm, jsonl, libmultilabel, plain, sniff, sparse, write,
 };
-use crate::error::{Error, Result};
-use crate::files;
+use crate::error::Result;
 
 /// A corpus format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -31,6 +30,8 @@ pub enum Format {
     Xmc,
     Libsvm,
     Text,
+    IdText,
+    Document,
 }
 
 /// One row of the table of formats.
@@ -39,10 +40,13 @@ pub struct FormatInfo {
     pub format: Format,
     /// Its name on the command line and in configurations.
     pub name: &'static str,
-    /// File endings it comes with, without a dot and without `.gz` or `.zst`. Empty for folders.
+    /// File endings it comes with, without a dot and without `.gz` or `.zst`. Empty for folders, and for a format that
+    /// must be asked for.
     pub endings: &'static [&'static str],
     /// What a record looks like, in one line.
     pub description: &'static str,
+    /// Whether a record can have labels; a format without is for documents to be classified.
+    pub has_labels: bool,
     pub(super) open: Open,
     pub(super) write: Option<write::Write1>,
 }
@@ -50,9 +54,11 @@ pub struct FormatInfo {
 type OpenStream = fn(Arc<PathBuf>, Stream, &ReadOptions) -> Box<dyn Records>;
 type OpenFolder = fn(&Path, &ReadOptions) -> Result<Box<dyn Records>>;
 
-/// How a format is opened.
+/// What a format asks for of an [`Input`].
 pub(super) enum Open {
+    /// Decompressed bytes from first to last; a file will do as well as a pipe.
     Stream(OpenStream),
+    /// A folder of files.
     Folder(OpenFolder),
 }
 
@@ -71,12 +77,13 @@ impl FormatInfo {
 }
 
 /// The table of formats.
-pub static FORMATS: [FormatInfo; 12] = [
+pub static FORMATS: [FormatInfo; 14] = [
     FormatInfo {
         format: Format::Jsonl,
         name: "jsonl",
         endings: &["jsonl", "ndjson", "json"],
-        description: r#"JSON lines: {"id": "7", "text": "…", "labels": ["a", "b"]}; `title` goes before `text`"#,
+        description: r#"JSON lines, or an array of objects: {"id": "7", "text": "…", "labels": ["a", "b"]}; `title` goes before `text`"#,
+        has_labels: true,
         open: Open::Stream(jsonl::open),
         write: Some(jsonl::write),
     },
@@ -85,6 +92,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "csv",
         endings: &["csv"],
         description: "comma-separated values with a header: id, text, labels (`a;b`); quoted fields may span lines",
+        has_labels: true,
         open: Open::Stream(columns::open_csv),
         write: Some(columns::write_csv),
     },
@@ -93,6 +101,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "tsv-columns",
         endings: &["tsv"],
         description: "like csv, with tabs",
+        has_labels: true,
         open: Open::Stream(columns::open_tsv),
         write: Some(columns::write_tsv),
     },
@@ -101,6 +110,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "annif-tsv",
         endings: &["tsv", "txt"],
         description: "Annif short text: text TAB <uri> <uri> …",
+        has_labels: true,
         open: Open::Stream(annif_tsv::open),
         write: Some(annif_tsv::write),
     },
@@ -109,6 +119,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "annif-fulltext",
         endings: &[],
         description: "Annif full text: a folder of x.txt with x.tsv (<uri> TAB name) or x.key (a label per line)",
+        has_labels: true,
         open: Open::Folder(annif_fulltext::open),
         write: None,
     },
@@ -117,6 +128,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "libmultilabel",
         endings: &["txt", "tsv"],
         description: "LibMultiLabel: id TAB label label … TAB text, or label label … TAB text",
+        has_labels: true,
         open: Open::Stream(libmultilabel::open),
         write: Some(libmultilabel::write),
     },
@@ -125,6 +137,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "fasttext",
         endings: &["txt", "ft"],
         description: "fastText: __label__a __label__b text",
+        has_labels: true,
         open: Open::Stream(fasttext::open),
         write: Some(fasttext::write),
     },
@@ -133,6 +146,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "hiagm",
         endings: &["json", "jsonl"],
         description: r#"HiAGM or NeuralClassifier JSON lines: {"token": […], "label": […]}, or doc_token and doc_label"#,
+        has_labels: true,
         open: Open::Stream(hiagm::open),
         write: Some(hiagm::write),
     },
@@ -141,6 +155,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "eurlex57k",
         endings: &[],
         description: "EURLEX57K: a folder of JSON files with header, recitals, main_body, attachments, concepts",
+        has_labels: true,
         open: Open::Folder(eurlex57k::open),
         write: None,
     },
@@ -149,6 +164,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "xmc",
         endings: &["txt", "xmc"],
         description: "extreme classification repository: `documents features labels`, then 3,17 12:0.5 40:1",
+        has_labels: true,
         open: Open::Stream(sparse::open_xmc),
         write: Some(sparse::write_xmc),
     },
@@ -157,6 +173,7 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "libsvm",
         endings: &["svm", "libsvm", "txt"],
         description: "libsvm with several labels: 3,17 12:0.5 40:1; numbers as they are",
+        has_labels: true,
         open: Open::Stream(sparse::open_libsvm),
         write: Some(sparse::write_libsvm),
     },
@@ -165,7 +182,26 @@ pub static FORMATS: [FormatInfo; 12] = [
         name: "text",
         endings: &["txt"],
         description: "plain text: one document per line, without labels",
-        open: Open::Stream(plain::open),
+        has_labels: false,
+        open: Open::Stream(plain::open_text),
+        write: None,
+    },
+    FormatInfo {
+        format: Format::IdText,
+        name: "id-text",
+        endings: &["tsv"],
+        description: "id TAB text: one document per line, without labels",
+        has_labels: false,
+        open: Open::Stream(plain::open_id_text),
+        write: None,
+    },
+    FormatInfo {
+        format: Format::Document,
+        name: "document",
+        endings: &[],
+        description: "the whole file is one document, without labels; only if asked for",
+        has_labels: false,
+        open: Open::Stream(plain::open_document),
         write: None,
     },
 ];
@@ -178,13 +214,8 @@ impl Format {
     }
 
     /// The format of a file or folder, by its ending and then by its first line.
-    pub fn sniff(path: &Path) -> Result<Self> {
-        if path.is_dir() {
-            return sniff::folder(path);
-        }
-        let mut stream = files::open(path)?;
-        let start = sniff::peek(&mut stream).map_err(Error::io("read", path))?;
-        Ok(sniff::content(path, &start))
+    pub fn sniff(path: &Path, expect: Expect) -> Result<Self> {
+        sniff::input(path, &mut Input::of_path(path)?, expect)
     }
 }
 

@@ -7,16 +7,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::bad_line::Fault;
 use super::lines::{LineFormat, LineRecords};
+use super::value::{Found, Line, fields};
 use super::write::{self, Reason, WriteOptions};
-use super::{BadKind, Parsed, ReadOptions, Records, Stream};
+use super::{BadKind, Parsed, ReadOptions, Records, Stream, indicator};
 use crate::document::Document;
 
 /// Between the nodes of a NeuralClassifier path.
 const PATH: &str = "--";
+
+const FIELDS: [&str; 5] = ["id", "token", "label", "doc_token", "doc_label"];
 
 pub(super) fn open(path: Arc<PathBuf>, stream: Stream, options: &ReadOptions) -> Box<dyn Records> {
     LineRecords::boxed(path, stream, options.max_record, Hiagm(options.clone()))
@@ -24,69 +27,40 @@ pub(super) fn open(path: Arc<PathBuf>, stream: Stream, options: &ReadOptions) ->
 
 struct Hiagm(ReadOptions);
 
-#[derive(Deserialize)]
-struct Line {
-    id: Option<Id>,
-    token: Option<Words>,
-    label: Option<Words>,
-    doc_token: Option<Words>,
-    doc_label: Option<Words>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "an id is a string or a number")]
-enum Id {
-    Text(String),
-    Number(serde_json::Number),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a string or a list of strings")]
-enum Words {
-    One(String),
-    Many(Vec<String>),
-}
-
-impl Words {
-    fn text(self) -> String {
-        match self {
-            Self::One(text) => text,
-            Self::Many(tokens) => tokens.join(" "),
-        }
-    }
-
-    fn list(self) -> Vec<String> {
-        match self {
-            Self::One(label) => vec![label],
-            Self::Many(labels) => labels,
-        }
-    }
-}
-
 impl LineFormat for Hiagm {
-    fn parse(&mut self, line: &str, number: usize) -> Result<Parsed, Fault> {
-        let json: Line = serde_json::from_str(line).map_err(|error| Fault::json(line, &error))?;
-        let Some(text) = json.token.or(json.doc_token).map(Words::text) else {
-            let found = "no `doc_token` either".to_owned();
-            return Err(BadKind::MissingField { wanted: "token".to_owned(), found }.into());
+    fn parse(&mut self, text: &str, number: usize) -> Result<Parsed, Fault> {
+        let mut names = Vec::new();
+        let fields = fields(text, |key| FIELDS.contains(&key), &mut names)
+            .map_err(|error| Fault::json(text, &error))?;
+        let find = |name: &str, whole_numbers: bool| match (Line { text, language: None, whole_numbers })
+            .find(name, &fields)?
+        {
+            Found::Values(values) => Ok::<_, Fault>(Some(values)),
+            Found::Absent | Found::Null | Found::OtherLanguage => Ok(None),
         };
-        let mut labels = json.label.map(Words::list).unwrap_or_default();
-        for path in json.doc_label.map(Words::list).unwrap_or_default() {
-            for node in path.split(PATH) {
-                if !labels.iter().any(|label| label == node) {
-                    labels.push(node.to_owned());
+        let tokens = match find("token", false)? {
+            Some(tokens) => Some(tokens),
+            None => find("doc_token", false)?,
+        };
+        let Some(tokens) = tokens else {
+            let (wanted, found) = ("token`, `doc_token".to_owned(), write::quoted(&names));
+            return Err(BadKind::MissingField { wanted, found }.into());
+        };
+        let mut labels = Vec::new();
+        if self.0.reads_labels() {
+            labels = find("label", true)?.unwrap_or_default();
+            for path in find("doc_label", true)?.unwrap_or_default() {
+                for node in path.split(PATH) {
+                    if !labels.iter().any(|label| label == node) {
+                        labels.push(node.to_owned());
+                    }
                 }
             }
         }
-        if labels.iter().any(|label| label.trim().is_empty()) {
-            return Err(BadKind::EmptyLabel.into());
-        }
-        let id = match json.id {
-            Some(Id::Text(id)) if !id.is_empty() => id,
-            Some(Id::Number(id)) => id.to_string(),
-            _ => self.0.id_of_line(number),
-        };
-        Ok(Parsed::Document(Document { id, text, labels, features: None }))
+        indicator::check(&labels)?;
+        let id = find("id", false)?.and_then(|ids| ids.into_iter().next()).filter(|id| !id.is_empty());
+        let id = id.unwrap_or_else(|| self.0.id_of_line(number));
+        Ok(Parsed::Document(Document { id, text: tokens.join(" "), labels, features: None }))
     }
 }
 

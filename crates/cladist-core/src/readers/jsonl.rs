@@ -1,304 +1,182 @@
-//! JSON lines: one object per line, its fields chosen by name.
+//! JSON lines: one object per line, its fields chosen by name; or all objects in one array.
 //!
 //! Only the fields asked for are built; the others are skipped as they are parsed. A field `a.b` is `b` inside the
-//! object `a`. Ids and labels may be numbers; labels may be one value or a list, and no labels are an empty list.
+//! object `a`. Ids and labels may be whole numbers; labels may be one value or a list, and no labels are an empty list.
 //! MultiEURLEX reads with `id_field = "celex_id"`, `labels_field = "eurovoc_concepts.all_levels"`,
 //! `language = "en"`.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::bad_line::Fault;
+use super::indicator::{self, Indicators};
+use super::json_array::ArrayRecords;
 use super::lines::{LineFormat, LineRecords};
+use super::options::TextFields;
+use super::value::{Fields, Found, Line, fields, inside};
 use super::write::{self, Reason, WriteOptions};
 use super::{BadKind, Parsed, ReadOptions, Records, Stream};
 use crate::document::Document;
 
-pub(super) fn open(path: Arc<PathBuf>, stream: Stream, options: &ReadOptions) -> Box<dyn Records> {
-    LineRecords::boxed(path, stream, options.max_record, Jsonl::new(options))
+pub(super) fn open(path: Arc<PathBuf>, mut stream: Stream, options: &ReadOptions) -> Box<dyn Records> {
+    // A stream that cannot be read says so again, to the reader of lines.
+    let start = stream.fill_buf().unwrap_or_default();
+    let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start);
+    let is_array = start.trim_ascii_start().first() == Some(&b'[');
+    let format = Jsonl::new(options);
+    if is_array {
+        ArrayRecords::boxed(path, stream, options.max_record, format)
+    } else {
+        LineRecords::boxed(path, stream, options.max_record, format)
+    }
 }
 
 struct Jsonl {
-    fields: Fields,
     options: ReadOptions,
+    id: Named,
+    labels: Named,
+    text: TextFields,
+    /// Which of the text fields were in a record.
+    text_met: Vec<bool>,
+    /// Names of the first record's fields, for messages.
+    names: Vec<String>,
+    indicators: Indicators,
+}
+
+/// Fields of which the first that is there counts.
+struct Named {
+    names: Vec<String>,
+    /// Whether a file without them is refused.
+    required: bool,
+    met: bool,
+}
+
+impl Named {
+    fn new((names, required): (Vec<String>, bool)) -> Self {
+        Self { names, required, met: false }
+    }
+
+    /// The values of the first field that is there and not null.
+    fn take<'a>(&mut self, line: Line<'a>, fields: &Fields<'a>) -> Result<Option<Vec<String>>, Fault> {
+        for name in &self.names {
+            let found = line.find(name, fields)?;
+            self.met |= found != Found::Absent;
+            if let Found::Values(values) = found {
+                return Ok(Some(values));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl Jsonl {
     fn new(options: &ReadOptions) -> Self {
-        let fields = Fields {
-            id: options.id_fields(),
-            text: options.text_fields(),
-            labels: options.labels_fields(),
-            drop: options.drop_field.clone(),
-            language: options.language.clone(),
+        let text = options.text_fields();
+        Self {
+            id: Named::new(options.id_fields()),
+            labels: Named::new(options.labels_fields()),
+            text_met: vec![false; text.names.len()],
+            text,
+            names: Vec::new(),
+            indicators: Indicators::default(),
+            options: options.clone(),
+        }
+    }
+
+    fn keeps(&self, key: &str) -> bool {
+        let names = self.id.names.iter().chain(&self.text.names).chain(&self.labels.names);
+        names.map(String::as_str).chain(self.options.drop_field()).any(|name| inside(name, key).is_some())
+    }
+
+    fn drops<'a>(&self, line: Line<'a>, fields: &Fields<'a>) -> Result<bool, Fault> {
+        let Some(name) = self.options.drop_field() else { return Ok(false) };
+        line.find_bool(name, fields)
+    }
+
+    /// The text, or nothing if it is in other languages.
+    fn text<'a>(
+        &mut self,
+        line: Line<'a>,
+        fields: &Fields<'a>,
+        names: &[String],
+    ) -> Result<Option<String>, Fault> {
+        let has = |name: &str, null: bool| {
+            fields.iter().any(|(key, value)| key == name && (value.get() == "null") == null)
         };
-        Self { fields, options: options.clone() }
+        let mut parts = Vec::new();
+        for n in self.text.choose(|n| self.text.chosen || has(&self.text.names[n], false)) {
+            let found = line.find(&self.text.names[n], fields)?;
+            self.text_met[n] |= found != Found::Absent;
+            match found {
+                Found::Values(values) => parts.push(values.join("\n")),
+                Found::OtherLanguage => return Ok(None),
+                Found::Absent | Found::Null => {}
+            }
+        }
+        if !parts.is_empty() {
+            return Ok(Some(parts.join("\n")));
+        }
+        if let Some(field) = self.text.names.iter().find(|name| has(name, true)) {
+            return Err(BadKind::NullText { field: field.clone() }.into());
+        }
+        let wanted = if self.text.chosen { self.text.names.join("`, `") } else { "text".to_owned() };
+        Err(BadKind::MissingField { wanted, found: write::quoted(names) }.into())
     }
 }
 
 impl LineFormat for Jsonl {
-    fn parse(&mut self, line: &str, number: usize) -> Result<Parsed, Fault> {
-        let mut json = serde_json::Deserializer::from_str(line);
-        let object = self
-            .fields
-            .deserialize(&mut json)
-            .and_then(|object| json.end().map(|()| object))
-            .map_err(|error| Fault::json(line, &error))?;
-        if object.drop || object.other_language {
+    fn parse(&mut self, text: &str, number: usize) -> Result<Parsed, Fault> {
+        let mut names = Vec::new();
+        let fields =
+            fields(text, |key| self.keeps(key), &mut names).map_err(|error| Fault::json(text, &error))?;
+        if self.names.is_empty() {
+            self.names.clone_from(&names);
+        }
+        let language = self.options.language.clone();
+        let line = Line { text, language: language.as_deref(), whole_numbers: false };
+        if self.drops(line, &fields)? {
             return Ok(Parsed::Dropped);
         }
-        if object.text.iter().all(Option::is_none) {
-            let wanted = self.fields.text.last().cloned().unwrap_or_default();
-            let found = match object.names.as_slice() {
-                [] => "no field".to_owned(),
-                names => format!("`{}`", names.join("`, `")),
-            };
-            return Err(BadKind::MissingField { wanted, found }.into());
-        }
-        let labels = object.labels.into_iter().flatten().next().unwrap_or_default();
-        if labels.iter().any(|label| label.trim().is_empty()) {
-            return Err(BadKind::EmptyLabel.into());
-        }
-        let id = object.id.filter(|id| !id.is_empty()).unwrap_or_else(|| self.options.id_of_line(number));
-        let text = object.text.into_iter().flatten().collect::<Vec<_>>().join("\n");
+        let Some(text) = self.text(line, &fields, &names)? else { return Ok(Parsed::Dropped) };
+        let labels = self.labels.take(Line { whole_numbers: true, ..line }, &fields)?.unwrap_or_default();
+        indicator::check(&labels)?;
+        self.indicators.see(&labels);
+        let id = match self.id.take(line, &fields)?.map(<[String; 1]>::try_from) {
+            None => None,
+            Some(Ok([id])) => Some(id).filter(|id| !id.is_empty()),
+            Some(Err(_)) => {
+                return Err(BadKind::Json("an id is one string or number".to_owned()).into());
+            }
+        };
+        let id = id.unwrap_or_else(|| self.options.id_of_line(number));
         Ok(Parsed::Document(Document { id, text, labels, features: None }))
     }
-}
 
-/// The fields to pick, and the seed that picks them.
-struct Fields {
-    id: Vec<String>,
-    text: Vec<String>,
-    labels: Vec<String>,
-    drop: Option<String>,
-    language: Option<String>,
-}
-
-#[derive(Default)]
-struct Object {
-    id: Option<String>,
-    /// One entry per text field asked for.
-    text: Vec<Option<String>>,
-    /// One entry per label field asked for; the first one there counts.
-    labels: Vec<Option<Vec<String>>>,
-    drop: bool,
-    other_language: bool,
-    /// The fields of the line, a few of them, for messages.
-    names: Vec<String>,
-}
-
-/// The rest of a wanted name inside the field `key`: `Some("")` if it is the field itself.
-fn inside<'a>(wanted: &'a str, key: &str) -> Option<&'a str> {
-    let rest = wanted.strip_prefix(key)?;
-    if rest.is_empty() { Some("") } else { rest.strip_prefix('.') }
-}
-
-fn position<'a>(wanted: &'a [String], key: &str) -> Option<(usize, &'a str)> {
-    wanted.iter().enumerate().find_map(|(n, name)| inside(name, key).map(|rest| (n, rest)))
-}
-
-impl<'de> DeserializeSeed<'de> for &Fields {
-    type Value = Object;
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Object, D::Error> {
-        json.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &Fields {
-    type Value = Object;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-        const SHOWN: usize = 8;
-        let mut object = Object {
-            text: vec![None; self.text.len()],
-            labels: vec![None; self.labels.len()],
-            ..Object::default()
-        };
-        while let Some(Key(key)) = map.next_key()? {
-            let twice = || A::Error::custom(format_args!("field `{key}` occurs twice"));
-            let value = |path| Values { path, language: self.language.as_deref() };
-            if let Some((n, path)) = position(&self.text, &key) {
-                if object.text[n].is_some() {
-                    return Err(twice());
-                }
-                match map.next_value_seed(value(path))? {
-                    Found::Values(strings) => object.text[n] = Some(strings.join("\n")),
-                    Found::Null => {}
-                    Found::OtherLanguage => object.other_language = true,
-                }
-            } else if let Some((n, path)) = position(&self.labels, &key) {
-                if object.labels[n].is_some() {
-                    return Err(twice());
-                }
-                if let Found::Values(labels) = map.next_value_seed(value(path))? {
-                    object.labels[n] = Some(labels);
-                }
-            } else if let Some((_, path)) = position(&self.id, &key) {
-                if object.id.is_some() {
-                    return Err(twice());
-                }
-                if let Found::Values(mut ids) = map.next_value_seed(value(path))? {
-                    match (ids.pop(), ids.is_empty()) {
-                        (Some(id), true) => object.id = Some(id),
-                        _ => return Err(A::Error::custom("an id is one string or number")),
-                    }
-                }
-            } else if self.drop.as_deref() == Some(key.as_ref()) {
-                object.drop = map.next_value::<Option<bool>>()?.unwrap_or(false);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-            if object.names.len() < SHOWN {
-                object.names.push(key.into_owned());
-            }
+    fn end(&mut self) -> Result<(), (usize, BadKind)> {
+        // Without a record there is nothing to miss.
+        if self.names.is_empty() {
+            return Ok(());
         }
-        Ok(object)
-    }
-}
-
-/// A field's name, borrowed from the line where it has no escapes.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] std::borrow::Cow<'a, str>);
-
-/// What stands in a field.
-pub(super) enum Found {
-    Null,
-    Values(Vec<String>),
-    OtherLanguage,
-}
-
-/// Takes a string, a number or a list of them, at the end of a path of field names.
-#[derive(Clone, Copy)]
-pub(super) struct Values<'a> {
-    pub(super) path: &'a str,
-    pub(super) language: Option<&'a str>,
-}
-
-impl<'de> DeserializeSeed<'de> for Values<'_> {
-    type Value = Found;
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Found, D::Error> {
-        json.deserialize_any(self)
-    }
-}
-
-fn one<E>(value: impl ToString) -> Result<Found, E> {
-    Ok(Found::Values(vec![value.to_string()]))
-}
-
-impl<'de> Visitor<'de> for Values<'_> {
-    type Value = Found;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() {
-            f.write_str("a string, a number or a list of them")
-        } else {
-            write!(f, "an object with `{}`", self.path)
+        let text = self.text.names.iter().zip(&self.text_met).find(|(_, met)| self.text.chosen && !**met);
+        let named = [&self.id, &self.labels].into_iter().find(|named| named.required && !named.met);
+        let absent = text.map(|(name, _)| name).or_else(|| named.and_then(|named| named.names.first()));
+        if let Some(wanted) = absent {
+            let found = write::quoted(&self.names);
+            return Err((0, BadKind::AbsentField { wanted: wanted.clone(), found }));
         }
+        self.indicators.end().map_err(|kind| (0, kind))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Found, E> {
-        one(value)
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Found, E> {
-        Ok(Found::Values(vec![value]))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Found, E> {
-        one(value)
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Found, E> {
-        one(value)
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Found, E> {
-        one(value)
-    }
-
-    fn visit_unit<E>(self) -> Result<Found, E> {
-        Ok(Found::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(Scalar)? {
-            values.push(value);
-        }
-        Ok(Found::Values(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
-        let (wanted, is_language) = match (self.path, self.language) {
-            ("", Some(language)) => (language, true),
-            ("", None) => {
-                return Err(A::Error::custom(
-                    "found an object; name a field inside it, as in `text.en`, or set a language",
-                ));
-            }
-            (path, _) => (path, false),
-        };
-        let mut found = if is_language { Found::OtherLanguage } else { Found::Null };
-        while let Some(Key(key)) = map.next_key()? {
-            match inside(wanted, &key) {
-                Some(path) => match map.next_value_seed(Values { path, language: self.language })? {
-                    // A language with nothing in it is not there.
-                    Found::Null if is_language => {}
-                    value => found = value,
-                },
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// A string or a number, as a string.
-struct Scalar;
-
-impl<'de> DeserializeSeed<'de> for Scalar {
-    type Value = String;
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<String, D::Error> {
-        json.deserialize_any(self)
-    }
-}
-
-impl Visitor<'_> for Scalar {
-    type Value = String;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or a number")
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<String, E> {
-        Ok(value.to_owned())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<String, E> {
-        Ok(value.to_string())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<String, E> {
-        Ok(value.to_string())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<String, E> {
-        Ok(value.to_string())
+    fn text_fields(&self) -> Vec<String> {
+        let names = self.text.names.iter().zip(&self.text_met);
+        names.filter(|(_, met)| **met).map(|(name, _)| name.clone()).collect()
     }
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct Written<'a> {
     id: &'a str,
     text: &'a str,
     labels: &'a [String],
@@ -310,7 +188,8 @@ pub(super) fn write(document: &Document, _: &WriteOptions, out: &mut Vec<u8>) ->
         return Err(Reason::Features);
     }
     write::full_labels(labels)?;
-    serde_json::to_writer(&mut *out, &Line { id, text, labels }).map_err(|e| Reason::Json(e.to_string()))?;
+    serde_json::to_writer(&mut *out, &Written { id, text, labels })
+        .map_err(|e| Reason::Json(e.to_string()))?;
     out.push(b'\n');
     Ok(())
 }

@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use super::bad_line::Fault;
 use super::{BadKind, BadLine, Parsed, Records, Stream};
+use crate::taxonomy::Origin;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// How much of an overlong line is shown in a report.
 const SHOWN: usize = 1 << 12;
+
+/// How many times the limit a line may be long before it is taken for data without lines.
+const ENDLESS: usize = 16;
 
 /// Reads `\n`-ended lines, never more than `limit` bytes of one into memory.
 pub(super) struct Lines {
@@ -28,6 +32,10 @@ pub(super) enum Advance {
     Line,
     /// The line is over the limit: its start is in `bytes`, the rest was skipped.
     Overlong,
+    /// The line is so far over the limit that its end was not waited for.
+    Endless,
+    /// The file is one line with carriage returns in it.
+    CarriageReturns,
 }
 
 impl Lines {
@@ -51,18 +59,27 @@ impl Lines {
             self.bytes.drain(..BOM.len());
         }
         if ended || self.bytes.len() <= self.limit {
-            return Ok(Advance::Line);
+            let is_whole_file = self.number == 1 && !ended;
+            let returns = is_whole_file && self.bytes.trim_ascii_end().contains(&b'\r');
+            return Ok(if returns { Advance::CarriageReturns } else { Advance::Line });
         }
         self.bytes.truncate(SHOWN);
         self.bytes.shrink_to_fit();
-        let mut skipped = Vec::new();
-        loop {
+        let (mut skipped, mut n_skipped) = (Vec::new(), 0);
+        while n_skipped < self.endless() {
             skipped.clear();
             let n = (&mut self.stream).take(1 << 16).read_until(b'\n', &mut skipped)?;
             if n == 0 || skipped.last() == Some(&b'\n') {
                 return Ok(Advance::Overlong);
             }
+            n_skipped += n;
         }
+        Ok(Advance::Endless)
+    }
+
+    /// The length of a line that is no line.
+    pub(super) fn endless(&self) -> usize {
+        self.limit.saturating_mul(ENDLESS).max(1 << 20)
     }
 }
 
@@ -79,6 +96,11 @@ pub(super) trait LineFormat: Send {
     /// Called once after the last line; `Err` is reported at the line it names.
     fn end(&mut self) -> Result<(), (usize, BadKind)> {
         Ok(())
+    }
+
+    /// The fields that made the text of documents so far, in order; none in a format without named fields.
+    fn text_fields(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -123,11 +145,15 @@ impl<F: LineFormat> Records for LineRecords<F> {
                 return Some(Err(BadLine { path, line, column: None, kind, content: String::new() }));
             }
             Advance::Overlong => Err(BadKind::TooLong { limit: self.lines.limit }.into()),
+            Advance::Endless => Err(BadKind::Endless { limit: self.lines.endless() }.into()),
+            Advance::CarriageReturns => Err(BadKind::CarriageReturns.into()),
             Advance::Line => match std::str::from_utf8(&self.lines.bytes) {
                 Ok(text) => {
                     let text = text.strip_suffix('\r').unwrap_or(text);
                     if text.trim().is_empty() {
                         Ok(self.format.blank(line))
+                    } else if text.chars().all(|c| c == '\0' || c.is_whitespace()) {
+                        Err(BadKind::Nul.into())
                     } else {
                         self.format.parse(text, line)
                     }
@@ -148,5 +174,13 @@ impl<F: LineFormat> Records for LineRecords<F> {
         let parsed = parsed.map_err(bad);
         self.ended = parsed.as_ref().is_err_and(BadLine::is_fatal);
         Some(parsed)
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::new(&self.path, self.lines.number)
+    }
+
+    fn text_fields(&self) -> Vec<String> {
+        self.format.text_fields()
     }
 }

@@ -1,7 +1,8 @@
-//! Corpora in the formats people have them in, one file per format.
+//! Documents in the formats people have them in, one file per format.
 //!
-//! A [`Reader`] is an iterator of documents over a file, a folder or a stream; memory is bounded by the longest
-//! record. [`FORMATS`] is the table of formats: names, file endings, help texts and sniffing all come from it.
+//! A [`Reader`] is an iterator of documents over a file, a folder or a stream, with labels or without; memory is bounded
+//! by the longest record. [`FORMATS`] is the table of formats: names, file endings, help texts and sniffing all come
+//! from it. [`ReadOptions::expect`] says whether documents are read to learn from or to be classified.
 //!
 //! ```
 //! use cladist_core::readers::{Format, ReadOptions, Reader};
@@ -21,6 +22,9 @@ mod fasttext;
 mod folder;
 mod formats;
 mod hiagm;
+mod indicator;
+mod input;
+mod json_array;
 mod jsonl;
 mod libmultilabel;
 mod lines;
@@ -28,15 +32,18 @@ mod options;
 mod plain;
 mod sniff;
 mod sparse;
+mod value;
 mod write;
 
+#[cfg(test)]
+mod odd_inputs;
 #[cfg(test)]
 mod tests;
 
 pub use bad_line::{BadKind, BadLine, BadLines, Reject, Tally};
 pub(crate) use folder::{list, uncompressed};
 pub use formats::{FORMATS, Format, FormatInfo, UnknownFormat};
-pub use options::ReadOptions;
+pub use options::{Expect, ReadOptions};
 pub use write::{Reason, Shape, Unwritable, WriteOptions, Writer};
 
 use std::io::{BufRead, Read};
@@ -46,7 +53,9 @@ use std::sync::Arc;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::taxonomy::Origin;
 use formats::Open;
+use input::Input;
 
 /// Decompressed bytes.
 type Stream = Box<dyn BufRead + Send>;
@@ -64,12 +73,21 @@ enum Parsed {
 trait Records: Send {
     /// The next record; after `None` or a fatal error there is none.
     fn next_record(&mut self) -> Option<Result<Parsed, BadLine>>;
+
+    /// Where the last record starts.
+    fn origin(&self) -> Origin;
+
+    /// The fields or columns that made the text of documents so far; none in a format without names for them.
+    fn text_fields(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// An iterator over the documents of one file, folder or stream.
 pub struct Reader {
     records: Box<dyn Records>,
     format: Format,
+    reads_labels: bool,
     tally: Tally,
     ended: bool,
 }
@@ -77,19 +95,7 @@ pub struct Reader {
 impl Reader {
     /// Opens a file or folder. Without a format it is sniffed; gzip and Zstandard are recognised.
     pub fn open(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<Self> {
-        if path.is_dir() {
-            let format = format.map_or_else(|| sniff::folder(path), Ok)?;
-            let Open::Folder(open) = &format.info().open else {
-                return Err(folder_mismatch(path, format, "a folder"));
-            };
-            return Ok(Self::new(open(path, options)?, format));
-        }
-        if let Some(format) = format.filter(|format| format.info().is_folder()) {
-            // Says so when the path does not exist, rather than that it is a file.
-            std::fs::metadata(path).map_err(Error::io("read", path))?;
-            return Err(folder_mismatch(path, format, "a file"));
-        }
-        Self::decompressed(path, files::open(path)?, format, options)
+        Self::new(path, Input::of_path(path)?, format, options)
     }
 
     /// Reads a stream such as standard input; `name` stands for it in messages.
@@ -100,33 +106,27 @@ impl Reader {
         options: &ReadOptions,
     ) -> Result<Self> {
         let name = name.as_ref();
-        let stream = files::decompress(stream).map_err(Error::io("read", name))?;
-        Self::decompressed(name, stream, format, options)
+        let input = Input::of_stream(stream).map_err(Error::io("read", name))?;
+        Self::new(name, input, format, options)
     }
 
-    fn decompressed(
-        path: &Path,
-        mut stream: Stream,
-        format: Option<Format>,
-        options: &ReadOptions,
-    ) -> Result<Self> {
+    fn new(path: &Path, mut input: Input, format: Option<Format>, options: &ReadOptions) -> Result<Self> {
         let format = match format {
             Some(format) => format,
-            None => {
-                let start = sniff::peek(&mut stream).map_err(Error::io("read", path))?;
-                let format = sniff::content(path, &start);
-                stream = Box::new(std::io::Cursor::new(start).chain(stream));
-                format
+            None => sniff::input(path, &mut input, options.expect)?,
+        };
+        let name = || Arc::new(path.to_owned());
+        let records = match (&format.info().open, input) {
+            (Open::Stream(open), Input::Stream(stream)) => open(name(), stream, options),
+            (Open::Stream(open), Input::File(file)) => {
+                open(name(), files::decompress(file).map_err(Error::io("read", path))?, options)
             }
+            (Open::Folder(open), Input::Folder) => open(path, options)?,
+            (Open::Stream(_), input @ Input::Folder) => return Err(mismatch(path, format, "a file", &input)),
+            (Open::Folder(_), input) => return Err(mismatch(path, format, "a folder of files", &input)),
         };
-        let Open::Stream(open) = &format.info().open else {
-            return Err(folder_mismatch(path, format, "a stream"));
-        };
-        Ok(Self::new(open(Arc::new(path.to_owned()), stream, options), format))
-    }
-
-    fn new(records: Box<dyn Records>, format: Format) -> Self {
-        Self { records, format, tally: Tally::default(), ended: false }
+        let reads_labels = options.reads_labels();
+        Ok(Self { records, format, reads_labels, tally: Tally::default(), ended: false })
     }
 
     /// The format, as given or sniffed.
@@ -141,6 +141,19 @@ impl Reader {
         self.tally
     }
 
+    /// Where the last document or bad line starts: file and line, or the file if it is one document.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.records.origin()
+    }
+
+    /// The fields or columns that made the text of the documents so far, in order; none in formats without names for
+    /// them.
+    #[must_use]
+    pub fn text_fields(&self) -> Vec<String> {
+        self.records.text_fields()
+    }
+
     /// The next document, with bad lines treated as asked; `None` at the end.
     pub fn next_document(&mut self, bad_lines: &mut BadLines<'_>) -> Result<Option<Document>> {
         loop {
@@ -153,16 +166,9 @@ impl Reader {
     }
 }
 
-fn folder_mismatch(path: &Path, format: Format, found: &'static str) -> Error {
-    let wanted = if format.info().is_folder() { "a folder of files" } else { "a file" };
-    let bad = BadLine {
-        path: Arc::new(path.to_owned()),
-        line: 0,
-        column: None,
-        kind: BadKind::Header(format!("format `{format}` is {wanted}, this is {found}")),
-        content: String::new(),
-    };
-    bad.into()
+fn mismatch(path: &Path, format: Format, wanted: &str, input: &Input) -> Error {
+    let message = format!("format `{format}` is {wanted}, this is {}", input.kind());
+    folder::whole(path, BadKind::Header(message), String::new()).into()
 }
 
 impl Iterator for Reader {
@@ -171,9 +177,13 @@ impl Iterator for Reader {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             match self.records.next_record() {
-                Some(Ok(Parsed::Document(document))) => {
+                Some(Ok(Parsed::Document(mut document))) => {
                     self.tally.read += 1;
                     self.tally.kept += 1;
+                    if !self.reads_labels {
+                        // Some formats cannot tell text from labels without reading both.
+                        document.labels.clear();
+                    }
                     return Some(Ok(document));
                 }
                 Some(Ok(Parsed::Dropped)) => {

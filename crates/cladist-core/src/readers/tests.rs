@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use super::*;
 
 fn read(format: Format, bytes: &[u8], options: &ReadOptions) -> (Vec<Document>, Vec<BadLine>, Tally) {
-    let mut reader =
-        Reader::stream("f", std::io::Cursor::new(bytes.to_vec()), Some(format), options).unwrap();
+    let reader = Reader::stream("f", std::io::Cursor::new(bytes.to_vec()), Some(format), options);
+    // Bytes that are no text at all are refused before the format sees them.
+    let Ok(mut reader) = reader else { return (Vec::new(), Vec::new(), Tally::default()) };
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for record in reader.by_ref() {
         match record {
@@ -43,17 +44,17 @@ fn json_lines_take_numbers_single_labels_and_titles() {
 
 #[test]
 fn json_faults_have_line_and_column() {
-    let file = "{\"text\": \"fine\"}\n{\"text\": \"äöü\", \"labels\": true}\n{\"text\": \"cut\n[1]\n{\"body\": 1}\n\
+    let file = "{\"text\": \"fine\"}\n{\"text\": \"äöü\", \"labels\": true}\n{\"text\": \"cut\n[1]\n{\"prose\": 1}\n\
                 {\"text\": \"a\", \"labels\": [\"\"]}\n{\"text\": \"a\"} x\n{\"text\": \"a\", \"text\": \"b\"}\n";
     let messages: Vec<String> =
         jsonl(file, &ReadOptions::default()).into_iter().filter_map(Result::err).collect();
     assert_eq!(
         messages,
         [
-            "f:2:30: invalid type: boolean `true`, expected a string, a number or a list of them",
+            "f:2:27: expected a string, a number or a list of them, found `true`",
             "f:3:13: not valid JSON: EOF while parsing a string",
             "f:4:1: invalid type: sequence, expected an object",
-            "f:5: no field `text`; there is `body`",
+            "f:5: no field `text`; there is `prose`",
             "f:6: empty label id",
             "f:7:15: not valid JSON: trailing characters",
             "f:8:20: field `text` occurs twice",
@@ -217,7 +218,7 @@ fn awkward() -> impl Strategy<Value = String> {
         Just("{"),
         Just("'"),
         Just("\\"),
-        Just("\u{0}"),
+        Just("nul\u{0}nul"),
     ];
     prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }

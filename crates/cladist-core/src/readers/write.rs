@@ -187,6 +187,11 @@ pub(super) fn excerpt(text: &str) -> String {
     }
 }
 
+/// Names of fields or columns, for messages.
+pub(super) fn quoted(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) }
+}
+
 fn breaks_line(c: char) -> bool {
     // A byte order mark at the start of a file would vanish on reading.
     matches!(c, '\t' | '\n' | '\r' | '\u{feff}')

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::Document;
+
 /// What to take out of each text. Normalising twice is the same as once.
 ///
 /// ```
@@ -34,6 +36,35 @@ impl Normalise {
     #[must_use]
     pub fn is_identity(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Normalises the text of a document; one of features is left alone.
+    pub fn document(&self, document: &mut Document) {
+        if !self.is_identity() && document.features.is_none() {
+            document.text = self.apply(&document.text).into_owned();
+        }
+    }
+
+    /// Documents with their texts normalised. Nothing is copied if nothing is asked for, and no text is copied first if
+    /// something is.
+    #[must_use]
+    pub fn documents<'a>(&self, documents: impl Into<Cow<'a, [Document]>>) -> Cow<'a, [Document]> {
+        match documents.into() {
+            same if self.is_identity() => same,
+            Cow::Owned(mut documents) => {
+                documents.iter_mut().for_each(|document| self.document(document));
+                Cow::Owned(documents)
+            }
+            Cow::Borrowed(documents) => {
+                let normalised = documents.iter().map(|Document { id, text, labels, features }| Document {
+                    id: id.clone(),
+                    text: self.apply(text).into_owned(),
+                    labels: labels.clone(),
+                    features: features.clone(),
+                });
+                Cow::Owned(normalised.collect())
+            }
+        }
     }
 
     /// The text without what was to go. If words or punctuation went, white space becomes single spaces.
@@ -195,6 +226,18 @@ mod tests {
     fn a_stopword_goes_with_its_punctuation_and_in_any_case() {
         let options = Normalise { drop_stopwords: true, ..Normalise::default() };
         assert_eq!(options.apply("THE (and), they’re isn't bus"), "bus");
+    }
+
+    #[test]
+    fn documents_are_copied_only_if_something_is_asked_for() {
+        let documents = vec![Document::from_text("1", "The BUS")];
+        assert!(
+            matches!(Normalise::default().documents(&documents[..]), Cow::Borrowed(same) if same == documents)
+        );
+        let lower = Normalise { lowercase: true, ..Normalise::default() };
+        let expected = [Document::from_text("1", "the bus")];
+        assert_eq!(*lower.documents(&documents[..]), expected);
+        assert_eq!(*lower.documents(documents), expected);
     }
 
     proptest! {

@@ -25,11 +25,11 @@ pub use options::{IdStyle, ReadOptions};
 pub use warning::Warning;
 pub use write::{WriteError, write};
 
-use std::io::Read;
 use std::path::Path;
 
 use super::{Builder, OnCycle, Origin, ProblemKind, Problems, Taxonomy};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::files;
 use source::Source;
 
 /// A taxonomy, and what its reader passed over.
@@ -59,13 +59,13 @@ pub fn read_vocabulary(
     let mut reading = Reading::default();
     let mut on_cycle = options.on_cycle.unwrap_or_default();
     if let Some(path) = hierarchy {
-        let bytes = bytes_of(path)?;
+        let bytes = files::read(path)?;
         let format = options.format.unwrap_or_else(|| sniff(path, &bytes));
         on_cycle = options.on_cycle.unwrap_or(format.info().on_cycle);
         reading.hierarchy(&Source::new(&bytes, Some(path)), format, options);
     }
     if let Some(path) = names {
-        let bytes = bytes_of(path)?;
+        let bytes = files::read(path)?;
         let source = Source::new(&bytes, Some(path));
         if hierarchy.is_some() {
             list::apply(&source, &mut reading);
@@ -84,12 +84,6 @@ pub fn parse(bytes: &[u8], format: Format, options: &ReadOptions) -> Result<Load
     let mut reading = Reading::default();
     reading.hierarchy(&Source::new(bytes, None), format, options);
     reading.finish(options.on_cycle.unwrap_or(format.info().on_cycle))
-}
-
-fn bytes_of(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    crate::files::open(path)?.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
-    Ok(bytes)
 }
 
 /// What the readers fill.
