@@ -171,4 +171,35 @@ mod tests {
         fs::write(&path, b"not safetensors").unwrap();
         assert!(Arrays::read(&path).unwrap().u32("a").is_err());
     }
+
+    #[test]
+    fn sizes_that_a_header_makes_up_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights");
+        let file = |length: u64, header: &str| {
+            fs::write(&path, [&length.to_le_bytes(), header.as_bytes(), &[0; 8]].concat()).unwrap();
+            Arrays::read(&path).unwrap().u64("a").unwrap_err().to_string()
+        };
+        let array = |shape: &str, end: u64| {
+            format!(r#"{{"a":{{"dtype":"U64","shape":[{shape}],"data_offsets":[0,{end}]}}}}"#)
+        };
+        let most = u64::MAX.to_string();
+        for (shape, end) in
+            [("2305843009213693952", 8), (most.as_str(), 8), ("1", u64::MAX), ("4,4611686018427387904", 8)]
+        {
+            let header = array(shape, end);
+            let message = file(header.len() as u64, &header);
+            assert!(message.contains("weights"), "{message}");
+        }
+        assert!(file(u64::MAX, &array("1", 8)).contains("weights"));
+    }
+
+    #[test]
+    fn a_pointer_of_git_lfs_is_named_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights");
+        fs::write(&path, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n").unwrap();
+        let message = Arrays::read(&path).unwrap_err().to_string();
+        assert!(message.contains("weights") && message.contains("Git LFS"), "{message}");
+    }
 }

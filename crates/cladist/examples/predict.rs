@@ -6,7 +6,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;
     let (corpus, run) = (place.path().join("corpus"), place.path().join("run"));
     demo::write_folder(&corpus, 42)?;
-    Training::new(Layers::of_head("svm").resolve()?).corpus(CorpusSource::folder(&corpus)?).out(&run).run()?;
+    Training::new(Layers::of_head("svm").resolve()?)
+        .corpus(CorpusSource::folder(&corpus)?)
+        .out(&run)
+        .run()?;
 
     // A model is cheap to clone and can be shared between threads.
     let model = Model::open(&run, &OpenOptions::default())?;

@@ -12,10 +12,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let set = vec!["data.ancestors=add".to_owned(), "linear.c=0.5".to_owned()];
     let settings = Layers { set, ..Layers::of_head("svm") }.resolve()?;
 
-    let run = Training::new(settings)
-        .corpus(CorpusSource::folder(&corpus)?)
-        .out(place.path().join("run"))
-        .run()?;
+    let run =
+        Training::new(settings).corpus(CorpusSource::folder(&corpus)?).out(place.path().join("run")).run()?;
     println!("{} documents in {:.1} s", run.summary.documents, run.summary.seconds);
     Ok(())
 }

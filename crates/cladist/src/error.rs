@@ -131,7 +131,9 @@ pub enum Error {
     #[error("`{}` held out other documents for dev than the first member", .0.display())]
     MemberHeldOut(PathBuf),
     /// A setting that parameters depend on.
-    #[error("`{change}` cannot be changed after training: only settings of `{head}`, `tokens` and `shortlist` can, except `shortlist.match_only`")]
+    #[error(
+        "`{change}` cannot be changed after training: only settings of `{head}`, `tokens` and `shortlist` can, except `shortlist.match_only`"
+    )]
     Fixed {
         /// As given.
         change: String,

@@ -50,7 +50,8 @@ pub use config::RunConfig;
 pub use corpora::{BadLinePolicy, Documents};
 pub use error::{Error, Result};
 pub use model::{
-    DecodeOptions, EvaluateOptions, ExplainMethod, ExplainOptions, Model, OpenOptions, PredictOptions, Prediction,
+    DecodeOptions, EvaluateOptions, ExplainMethod, ExplainOptions, Model, OpenOptions, PredictOptions,
+    Prediction,
 };
 pub use observe::{Event, Observer, Work};
 pub use results::Evaluation;

@@ -109,7 +109,8 @@ impl fmt::Display for Event<'_> {
             Self::Corpus(report) => report.fmt(f),
             Self::Tensors { what, names } => {
                 let first = names.first().map_or("", String::as_str);
-                let rest = if names.len() > 1 { format!(" and {} more", names.len() - 1) } else { String::new() };
+                let rest =
+                    if names.len() > 1 { format!(" and {} more", names.len() - 1) } else { String::new() };
                 write!(f, "of the encoder's weights, `{first}`{rest} {what}")
             }
             Self::Begins { head, encoder, parameters, documents, labels, groups, epochs: _ } => {
@@ -134,7 +135,11 @@ impl fmt::Display for Event<'_> {
                 headline(evaluation, f)
             }
             Self::HeldOut(evaluation) => {
-                write!(f, "on {} held-out documents, before training on all: ", evaluation.report.n_documents)?;
+                write!(
+                    f,
+                    "on {} held-out documents, before training on all: ",
+                    evaluation.report.n_documents
+                )?;
                 headline(evaluation, f)
             }
             Self::Report(path) => write!(f, "report: {}", path.display()),

@@ -130,7 +130,10 @@ impl Layers {
             if !matches!(head.family, Family::Mixed) {
                 return Err(Error::setting("mixed.members", "is for the head `mixed`"));
             }
-            let members = self.members.iter().map(|path| text_of(&std::path::absolute(path).map_err(Error::io("find", path))?));
+            let members = self
+                .members
+                .iter()
+                .map(|path| text_of(&std::path::absolute(path).map_err(Error::io("find", path))?));
             settings.set("mixed.members", members.collect::<Result<Vec<String>>>()?)?;
         }
         for argument in &self.set {

@@ -90,9 +90,7 @@ pub(super) fn load(
     let training: TrainedOn = bundle::read_json(&folder.join("training.json"))?;
     let (mut network, mut linear) = (None, None);
     let model: Arc<dyn Classifier> = match &config.recipe {
-        Recipe::Linear(_) => {
-            Arc::clone(linear.insert(Arc::new(LinearModel::load(folder, taxonomy)?))) as _
-        }
+        Recipe::Linear(_) => Arc::clone(linear.insert(Arc::new(LinearModel::load(folder, taxonomy)?))) as _,
         Recipe::Neural(recipe) => {
             let device = device::parse(device)?;
             let model = NeuralModel::load(folder, recipe.design(), taxonomy, &counts, &device)?;
@@ -106,9 +104,7 @@ pub(super) fn load(
                 return Err(BundleError::Content { path, reason }.into());
             }
             let members = (0..mixed.members.len())
-                .map(|n| {
-                    Ok(Arc::new(load(&folder.join(member(n)), device, &[], None)?.pipeline) as _)
-                })
+                .map(|n| Ok(Arc::new(load(&folder.join(member(n)), device, &[], None)?.pipeline) as _))
                 .collect::<Result<_>>()?;
             Arc::new(Mixed::new(members, taxonomy)?.with_weights(weights)?)
         }

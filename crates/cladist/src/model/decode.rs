@@ -69,8 +69,6 @@ impl Model {
     pub fn knows_little_of_ancestors(&self, options: &DecodeOptions) -> bool {
         let config = self.decode_config(options, false);
         let climbs = config.coherence || config.coarser_when_unsure || config.closure == ClosureRule::Prune;
-        climbs
-            && self.taxonomy().n_edges() > 0
-            && self.config().common.data.ancestors == Ancestors::Keep
+        climbs && self.taxonomy().n_edges() > 0 && self.config().common.data.ancestors == Ancestors::Keep
     }
 }

@@ -140,7 +140,12 @@ impl Model {
     }
 
     /// The same with answers that are there already.
-    pub fn judge(&self, answers: &Answers, split: &Split, options: &EvaluateOptions<'_>) -> Result<Evaluation> {
+    pub fn judge(
+        &self,
+        answers: &Answers,
+        split: &Split,
+        options: &EvaluateOptions<'_>,
+    ) -> Result<Evaluation> {
         let metrics = options.metrics.as_ref().unwrap_or(&self.config().common.metrics);
         self.threads.run(|| {
             let report = answers.report(self, &split.gold, metrics, &options.work)?;

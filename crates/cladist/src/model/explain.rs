@@ -86,7 +86,10 @@ impl Model {
             return Ok(());
         }
         if self.network().is_none() {
-            return Err(Error::Unsupported { head, problem: "has no gradients and no attention to explain by" });
+            return Err(Error::Unsupported {
+                head,
+                problem: "has no gradients and no attention to explain by",
+            });
         }
         if !self.pipeline().normalise.is_identity() {
             return Err(Error::Unsupported {
@@ -100,7 +103,10 @@ impl Model {
     fn label_ids(&self, ids: &[String]) -> Result<Vec<LabelId>> {
         let label = |id: &String| {
             self.taxonomy().get(id).ok_or_else(|| {
-                Error::Core(cladist_core::Error::UnknownLabel { place: "what is to be explained", id: id.clone() })
+                Error::Core(cladist_core::Error::UnknownLabel {
+                    place: "what is to be explained",
+                    id: id.clone(),
+                })
             })
         };
         ids.iter().map(label).collect()

@@ -10,11 +10,11 @@ mod stream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cladist_core::classifier::LabelSequence;
 use cladist_core::corpus::{CorpusSource, SplitName};
 use cladist_core::decode::Thresholds;
 use cladist_core::linear::LinearModel;
 use cladist_core::pipeline::Pipeline;
-use cladist_core::classifier::LabelSequence;
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, Document, LabelCounts, Request, Scores, Taxonomy};
 use cladist_nn::model::NeuralModel;
@@ -167,7 +167,9 @@ impl Model {
         save(folder, &self.parts, |writer| match (network, linear) {
             (Some(network), _) => network.save(writer),
             (None, Some(linear)) => linear.save(writer),
-            (None, None) => bundle::copy_members(&cladist_core::bundle::find(&self.home.path)?, &self.parts, writer),
+            (None, None) => {
+                bundle::copy_members(&cladist_core::bundle::find(&self.home.path)?, &self.parts, writer)
+            }
         })
     }
 

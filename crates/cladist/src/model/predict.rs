@@ -112,7 +112,13 @@ impl Model {
         let emitted = match sequences {
             None => None,
             Some(n) => {
-                let quiet = Request { job: cladist_core::Job { cancel: request.job.cancel.clone(), ..cladist_core::Job::silent() }, ..request.clone() };
+                let quiet = Request {
+                    job: cladist_core::Job {
+                        cancel: request.job.cancel.clone(),
+                        ..cladist_core::Job::silent()
+                    },
+                    ..request.clone()
+                };
                 let found = self.threads.run(|| pipeline.sequences(documents, n, &quiet))?;
                 Some(found.ok_or(Error::Unsupported {
                     head: self.config().head(),

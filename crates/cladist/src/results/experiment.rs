@@ -296,7 +296,9 @@ impl Spread {
 
     /// Of each metric over runs that have it.
     #[must_use]
-    pub fn by_metric<'a>(runs: impl IntoIterator<Item = &'a BTreeMap<String, f64>>) -> BTreeMap<String, Self> {
+    pub fn by_metric<'a>(
+        runs: impl IntoIterator<Item = &'a BTreeMap<String, f64>>,
+    ) -> BTreeMap<String, Self> {
         let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (name, value) in runs.into_iter().flatten() {
             values.entry(name.clone()).or_default().push(*value);

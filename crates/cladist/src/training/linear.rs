@@ -74,7 +74,8 @@ fn train(
     let classifier = fit(&train.documents, &train.gold)?;
     let mut pipeline = Pipeline::new(Arc::clone(&classifier) as _, common.data.normalise);
     let dev = dev::of(loaded);
-    let scores = dev.map(|dev| Ok::<_, Error>((dev, dev::score(&pipeline, common, dev, work)?))).transpose()?;
+    let scores =
+        dev.map(|dev| Ok::<_, Error>((dev, dev::score(&pipeline, common, dev, work)?))).transpose()?;
     let chosen = dev::choose(&mut pipeline, common, scores)?;
     let refit = match common.refit {
         Refit::HeldOut => loaded.held_out,
@@ -82,15 +83,16 @@ fn train(
         Refit::Never => false,
     };
     let features = train.documents.iter().any(|document| document.features.is_some());
-    let parts = |pipeline: Pipeline, classifier: &Arc<LinearModel>, gold: &[LabelSet], splits: &[SplitName]| Parts {
-        config: config.clone(),
-        pipeline,
-        network: None,
-        linear: Some(Arc::clone(classifier)),
-        thresholds: chosen.thresholds.clone(),
-        counts: LabelCounts::of(gold, taxonomy.n_labels()),
-        training: TrainedOn { splits: splits.to_vec(), features },
-    };
+    let parts =
+        |pipeline: Pipeline, classifier: &Arc<LinearModel>, gold: &[LabelSet], splits: &[SplitName]| Parts {
+            config: config.clone(),
+            pipeline,
+            network: None,
+            linear: Some(Arc::clone(classifier)),
+            thresholds: chosen.thresholds.clone(),
+            counts: LabelCounts::of(gold, taxonomy.n_labels()),
+            training: TrainedOn { splits: splits.to_vec(), features },
+        };
     let first = parts(pipeline, &classifier, &train.gold, &[SplitName::Train]);
     let Some(dev) = dev.filter(|_| refit) else {
         warn_if_empty(&classifier, work);

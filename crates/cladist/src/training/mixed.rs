@@ -78,7 +78,8 @@ fn check_held_out(recipe: &MixedConfig, members: &[Model], loaded: &Loaded) -> R
         return Ok(());
     }
     let held_out = |model: &Model| (model.config().common.data.dev, model.config().common.data.seed);
-    let other = recipe.members.iter().zip(members).find(|(_, model)| held_out(model) != held_out(&members[0]));
+    let other =
+        recipe.members.iter().zip(members).find(|(_, model)| held_out(model) != held_out(&members[0]));
     other.map_or(Ok(()), |(path, _)| Err(Error::MemberHeldOut(PathBuf::from(path))))
 }
 

@@ -155,7 +155,9 @@ impl<'a> Training<'a> {
         }
         let threads = Threads::new(self.threads)?;
         let summary = threads.run(|| self.start(&threads))?;
-        let tested = summary.data["splits"].as_array().is_some_and(|splits| splits.iter().any(|split| split["name"] == "test"));
+        let tested = summary.data["splits"]
+            .as_array()
+            .is_some_and(|splits| splits.iter().any(|split| split["name"] == "test"));
         if summary.dev.is_empty() && summary.held_out.is_empty() && !tested {
             self.work.tell(&Event::Warning(
                 "nothing measures this model: the corpus has no dev and no test split, and none was held out (`data.dev`)"
@@ -247,7 +249,11 @@ fn templess(policy: &BadLinePolicy) -> BadLinePolicy {
 }
 
 /// Writes settings and what is remembered of the corpus: the corpus first, so that a folder with settings has both.
-fn write_card(config: &RunConfig, card: &DataCard, mut write: impl FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+fn write_card(
+    config: &RunConfig,
+    card: &DataCard,
+    mut write: impl FnMut(&str, &[u8]) -> Result<()>,
+) -> Result<()> {
     write(folders::DATA, &serde_json::to_vec_pretty(card)?)?;
     write(folders::CONFIG, toml::to_string(config)?.as_bytes())
 }

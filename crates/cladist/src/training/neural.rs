@@ -147,7 +147,10 @@ fn encoder(config: &RunConfig, recipe: &NeuralRecipe) -> Result<EncoderSource> {
         return Err(Error::NoEncoder { head: config.head() });
     }
     if config.common.refit != Refit::Never {
-        return Err(Error::setting("refit", "must be `never`: heads on encoders are not trained a second time"));
+        return Err(Error::setting(
+            "refit",
+            "must be `never`: heads on encoders are not trained a second time",
+        ));
     }
     Ok(EncoderSource::parse(&recipe.encoder)?)
 }

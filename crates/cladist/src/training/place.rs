@@ -10,8 +10,22 @@ use crate::folders::{BUNDLE, CHECKPOINTS, CONFIG, DATA, JOURNAL, REJECTS, REPORT
 
 /// What training, evaluation and analysis write into a run folder.
 const OURS: [&str; 16] = [
-    LOCK, CONFIG, DATA, JOURNAL, SUMMARY, REJECTS, CHECKPOINTS, BUNDLE, REPORTS, "report.html", "tb", "analysis",
-    "failed.json", "weights.svg", "weights.png", "MANIFEST.json",
+    LOCK,
+    CONFIG,
+    DATA,
+    JOURNAL,
+    SUMMARY,
+    REJECTS,
+    CHECKPOINTS,
+    BUNDLE,
+    REPORTS,
+    "report.html",
+    "tb",
+    "analysis",
+    "failed.json",
+    "weights.svg",
+    "weights.png",
+    "MANIFEST.json",
 ];
 
 /// Files of a run folder that its manifest of results may name with an ending of their own.
@@ -27,7 +41,8 @@ fn names(folder: &Path) -> Result<Vec<String>> {
         Err(error) => return Err(Error::io("read", folder)(error)),
     };
     let name = |entry: std::io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
-    let mut names = entries.map(name).collect::<std::io::Result<Vec<_>>>().map_err(Error::io("read", folder))?;
+    let mut names =
+        entries.map(name).collect::<std::io::Result<Vec<_>>>().map_err(Error::io("read", folder))?;
     names.sort_unstable();
     Ok(names)
 }
@@ -126,7 +141,9 @@ mod tests {
 
     #[test]
     fn a_run_that_was_killed_at_any_time_can_be_replaced() {
-        for names in [&[][..], &[LOCK], &[LOCK, DATA], &[LOCK, DATA, CONFIG], &[CONFIG, REJECTS, "rejects-dev.jsonl"]] {
+        for names in
+            [&[][..], &[LOCK], &[LOCK, DATA], &[LOCK, DATA, CONFIG], &[CONFIG, REJECTS, "rejects-dev.jsonl"]]
+        {
             let folder = folder(names);
             assert!(check(folder.path(), true).is_ok(), "{names:?}");
         }

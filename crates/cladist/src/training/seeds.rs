@@ -11,8 +11,8 @@ use crate::config::RunConfig;
 use crate::error::{Error, Result};
 use crate::model::{Model, OpenOptions};
 use crate::observe::Event;
-use crate::settings::Settings;
 use crate::results::experiment::Spread;
+use crate::settings::Settings;
 
 /// The settings that all seeds share.
 const SETTINGS: &str = "seeds.toml";
@@ -51,7 +51,10 @@ impl Training<'_> {
             let folder = self.out.join(format!("seed-{seed}"));
             let one = Self { config: config.clone().with_seed(seed), ..self.clone() }.out(&folder);
             runs.push(one.run()?.summary);
-            let model = Model::open(&folder, &OpenOptions { device: self.device.clone(), threads: self.threads, set: Vec::new() })?;
+            let model = Model::open(
+                &folder,
+                &OpenOptions { device: self.device.clone(), threads: self.threads, set: Vec::new() },
+            )?;
             if model.source().is_some_and(|source| !source.test.is_empty()) {
                 test.push(model.evaluate_own(SplitName::Test, &self.bad_lines, &self.work)?.report.metrics);
             }
