@@ -36,8 +36,9 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    pub(super) fn is_text(&self, column: usize) -> bool {
-        self.columns.get(column).is_some_and(|column| column.is_text)
+    /// The cells of a row, each with whether it is text.
+    pub(super) fn cells<'a>(&'a self, row: &'a [String]) -> impl Iterator<Item = (&'a str, bool)> {
+        row.iter().zip(&self.columns).map(|(cell, column)| (cell.as_str(), column.is_text))
     }
 
     pub(super) fn is_long(&self) -> bool {

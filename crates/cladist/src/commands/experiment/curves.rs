@@ -4,10 +4,10 @@ use std::path::Path;
 
 use cladist_nn::train::journal::{self, Kind};
 
-use super::results::Results;
 use crate::commands::train;
 use crate::config::{Recipe, RunConfig};
 use crate::figure::{Chart, Lines, Svg};
+use crate::results::experiment::Results;
 use crate::settings::Settings;
 
 /// What is drawn.

@@ -14,8 +14,7 @@ use cladist_core::Error;
 use cladist_core::bundle::write_atomically;
 use cladist_core::metrics::can_be_resampled;
 
-pub use crate::results::experiment::{Run, Tests};
-pub use results::{Results, Row, Shown, Swept};
+pub use crate::results::experiment::{Results, Row, Run, Shown, Swept, Tests};
 
 use crate::args::ExperimentArgs;
 use crate::error::ConfigError;

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-pub use crate::results::experiment::{Part, Results, Row, Shown, Swept, SweptRow};
-
 use super::plan::Plan;
 use super::runs::VariantRuns;
 use crate::output::Table;
-use crate::results::experiment::{Spread, Tests};
+use crate::results::experiment::{Part, Results, Row, Shown, Spread, Swept, Tests};
 
 /// The results of what is done so far.
 pub(super) fn collect(

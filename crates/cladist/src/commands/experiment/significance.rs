@@ -8,13 +8,12 @@ use cladist_core::metrics::bootstrap::ResampleOptions;
 use cladist_core::metrics::compare::Contributions;
 
 use super::plan::Plan;
-use super::results::Results;
 use super::runs::VariantRuns;
 use crate::args::DecodeArgs;
 use crate::commands::evaluate;
 use crate::judge::Answers;
 use crate::model;
-use crate::results::experiment::{Run, Tests};
+use crate::results::experiment::{Results, Run, Tests};
 use crate::session::Session;
 
 /// The models of two variants, seed by seed where both have one.

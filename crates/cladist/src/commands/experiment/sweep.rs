@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::plan::Plan;
-use super::results::{Results, Swept, SweptRow};
 use crate::args::DecodeArgs;
 use crate::commands::evaluate;
 use crate::judge::Answers;
 use crate::model;
+use crate::results::experiment::{Results, Swept, SweptRow};
 use crate::session::Session;
 
 /// Judges the run with the first seed with each value of the setting, unless that was done before with the same model.
