@@ -62,7 +62,10 @@ impl Axis {
         let largest = self.low.abs().max(self.high.abs());
         // What is no multiple of the step by a rounding error is 0.
         let value = if value.abs() < 1e-9 * self.step { 0.0 } else { value };
-        if value != 0.0 && !(1e-3..1e6).contains(&largest) {
+        if value == 0.0 {
+            return "0".to_owned();
+        }
+        if !(1e-3..1e6).contains(&largest) {
             let power = |value: f64| (value.abs().log10() + SLACK).floor();
             let digits = (power(value) - power(self.step)).clamp(0.0, 4.0) as usize;
             return format!("{value:.digits$e}");
