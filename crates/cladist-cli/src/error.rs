@@ -43,6 +43,12 @@ pub enum Usage {
         /// The format that would be written.
         format: String,
     },
+    /// New labels are to be added, but which?
+    #[error("no labels given")]
+    NoLabels,
+    /// A corpus folder without labels.
+    #[error("`{}` has neither a hierarchy nor labels.tsv", .0.display())]
+    NoVocabulary(std::path::PathBuf),
     /// Settings for an unfinished run other than its own.
     #[error("an unfinished run keeps its settings: {0}")]
     Resumed(String),
@@ -79,7 +85,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
 fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     if let Some(usage) = cause.downcast_ref::<Usage>() {
         return Some(match usage {
-            Usage::Unclean(_) => ErrorKind::Data,
+            Usage::Unclean(_) | Usage::NoVocabulary(_) => ErrorKind::Data,
             _ => ErrorKind::Setting,
         });
     }
@@ -109,6 +115,7 @@ fn of_usage(usage: &Usage) -> Option<String> {
     let hint = match usage {
         Usage::Exists(_) => "choose another place, or pass `--overwrite`",
         Usage::OtherFormat { .. } => "name the format with `--to`",
+        Usage::NoLabels => "pass `--labels FILE` with id, name and description in columns",
         Usage::Resumed(_) => {
             "leave these flags away to go on, or start anew with `--overwrite` instead of `--resume`"
         }

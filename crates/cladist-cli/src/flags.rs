@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cladist::config::Layers;
 use cladist::heads::Family;
-use cladist::inputs::{DocumentStream, Input, InputOptions};
+use cladist::inputs::{DocumentStream, Input};
 use cladist::settings::Settings;
 use cladist::{Error, Model, Training};
 use cladist_core::corpus::{CorpusSource, DataConfig, SplitName};

@@ -4,8 +4,6 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
 
-pub use crate::results::four_decimals as figure;
-
 /// Where results and remarks go.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {

@@ -31,7 +31,7 @@ pub mod figure;
 pub mod folders;
 pub mod heads;
 pub mod html;
-// pub mod inputs;
+pub mod inputs;
 pub mod memory;
 pub mod model;
 pub mod names;

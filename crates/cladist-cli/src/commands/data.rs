@@ -139,7 +139,7 @@ fn check(args: &DataCheckArgs, session: &Session) -> anyhow::Result<()> {
         session.output.line(&report)?;
     }
     if report.is_fatal() {
-        return Err(Usage::Unclean(report.summary()).into());
+        return Err(Usage::Unclean(report.problems().join(", ")).into());
     }
     if !args.json {
         session.output.line(if report.is_clean() { "ok" } else { "ok, with remarks" })?;

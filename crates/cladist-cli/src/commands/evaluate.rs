@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cladist::folders::REPORTS;
-use cladist::results::{HEADLINE, HEADS_OF_GROUPS, cells, figure};
+use cladist::results::{HEADLINE, HEADS_OF_GROUPS, cells, four_decimals};
 use cladist::settings::Settings;
 use cladist::{DecodeOptions, EvaluateOptions, Evaluation, Model, OpenOptions, reports};
 use cladist_core::metrics::{BranchRow, MetricOptions, Report};
@@ -96,7 +96,7 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
     for &name in HEADLINE {
         let Some(&value) = report.metrics.get(name) else { continue };
         let interval = intervals.iter().find(|interval| interval.metric == name);
-        let mut row = vec![name.to_owned(), figure(Some(value))];
+        let mut row = vec![name.to_owned(), four_decimals(Some(value))];
         row.extend(interval.map(|i| format!("{:.4} – {:.4}", i.low, i.high)));
         table.row(row);
     }
@@ -106,7 +106,7 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
         let mut table = Table::new(1, heads);
         for row in &report.per_level {
             let first = [row.level.to_string()].into_iter();
-            table.row(first.chain(cells(&row.scores)).chain([figure(row.r_precision)]));
+            table.row(first.chain(cells(&row.scores)).chain([four_decimals(row.r_precision)]));
         }
         session.output.line(format!("\n{table}"))?;
     }
@@ -116,7 +116,7 @@ pub fn print(evaluation: &Evaluation, session: &Session) -> anyhow::Result<()> {
     let k = report.shots.iter().map(|row| row.k).filter(|&k| k <= 5).max();
     let mut table = Table::new(1, ["training documents", "labels", "P@k", "R@k", "F@k", "never in top k"]);
     for row in report.shots.iter().filter(|row| Some(row.k) == k) {
-        let mean = |value: Option<f64>| figure(value);
+        let mean = |value: Option<f64>| four_decimals(value);
         table.row([
             row.class.to_string(),
             row.labels.to_string(),
@@ -147,7 +147,7 @@ fn by_branch(report: &Report) -> String {
     rows.sort_by_key(|row| std::cmp::Reverse(row.scores.gold));
     for row in rows.iter().take(SHOWN) {
         let first = [row.name.clone()].into_iter();
-        table.row(first.chain(cells(&row.scores)).chain([figure(Some(row.hierarchical_f1))]));
+        table.row(first.chain(cells(&row.scores)).chain([four_decimals(Some(row.hierarchical_f1))]));
     }
     match rows.len().saturating_sub(SHOWN) {
         0 => table.to_string(),

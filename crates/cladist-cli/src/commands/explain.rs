@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use cladist::html;
-use cladist::results::{ByLabel, ByModel, Explained, Word};
+use cladist::results::{ByLabel, ByModel, Explained, Measure, Word};
 use cladist::{ExplainMethod, ExplainOptions, Model};
 use cladist_core::Progress;
 use cladist_core::bundle::write_atomically;
@@ -65,7 +65,7 @@ pub fn run(args: &ExplainArgs, session: &Session) -> anyhow::Result<()> {
     }
     session.view.clear();
     if let Some(path) = &args.html {
-        write_atomically(path, html::explain(&explained).as_bytes())?;
+        write_atomically(path, html::explain(&explained, measure(args.method))?.as_bytes())?;
         session.output.note(format!("page: {}", path.display()));
     }
     let faithful: Vec<Checked> = (paths.iter().zip(faithful))
@@ -84,10 +84,19 @@ pub fn run(args: &ExplainArgs, session: &Session) -> anyhow::Result<()> {
     if args.html.is_none() {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         for document in &explained {
-            print(document, colour, session)?;
+            print(document, colour.then(|| measure(args.method)), session)?;
         }
     }
     Ok(())
+}
+
+/// What the importance of a method counts.
+fn measure(method: MethodArg) -> Measure {
+    match method {
+        MethodArg::LeaveOneOut => Measure::Probability,
+        MethodArg::Attention => Measure::Attention,
+        MethodArg::GradientXInput | MethodArg::IntegratedGradients => Measure::Logit,
+    }
 }
 
 /// How true a model's explanations are to it.
@@ -127,7 +136,8 @@ fn print_check(
     ))
 }
 
-fn print(document: &Explained, colour: bool, session: &Session) -> anyhow::Result<()> {
+/// Prints the words that matter most, below the text if it is to be coloured.
+fn print(document: &Explained, colour: Option<Measure>, session: &Session) -> anyhow::Result<()> {
     for model in &document.models {
         if model.labels.is_empty() {
             session.output.line(format!("{} · {} · no label has a score", document.id, model.run))?;
@@ -135,14 +145,11 @@ fn print(document: &Explained, colour: bool, session: &Session) -> anyhow::Resul
         for label in &model.labels {
             let ByLabel { id, name, score, words } = label;
             session.output.line(format!("{} · {} · {name} ({id}) {score:.3}", document.id, model.run))?;
-            if colour {
-                session.output.line(painted(&document.text, words))?;
+            if let Some(measure) = colour {
+                session.output.line(painted(&document.text, words, measure))?;
             }
-            let mut best: Vec<&Word> = words.iter().collect();
-            best.sort_by(|a, b| b.importance.abs().total_cmp(&a.importance.abs()));
-            best.retain(|word| word.importance != 0.0);
-            let listed: Vec<String> = (best.iter().take(LISTED))
-                .map(|word| format!("{} {:+.3}", word.text.replace(['\n', '\t'], " "), word.importance))
+            let listed: Vec<String> = (Word::strongest(words).into_iter().take(LISTED))
+                .map(|word| format!("{} {}", word.text.replace(['\n', '\t'], " "), word.amount()))
                 .collect();
             let listed =
                 if listed.is_empty() { "no word matters alone".to_owned() } else { listed.join(", ") };
@@ -153,8 +160,7 @@ fn print(document: &Explained, colour: bool, session: &Session) -> anyhow::Resul
 }
 
 /// The text with words on green where they speak for the label and on red where they speak against it.
-fn painted(text: &str, words: &[Word]) -> String {
-    let most = words.iter().map(|word| word.importance.abs()).fold(0.0, f32::max);
+fn painted(text: &str, words: &[Word], measure: Measure) -> String {
     let mut out = String::new();
     let mut characters = text.chars();
     let mut at = 0;
@@ -162,13 +168,12 @@ fn painted(text: &str, words: &[Word]) -> String {
         out.extend(characters.by_ref().take(word.start - at));
         let inside: String = characters.by_ref().take(word.end - word.start).collect();
         at = word.end;
-        let share = if most > 0.0 { word.importance / most } else { 0.0 };
-        let code = match share {
-            share if share > 0.5 => "30;42",
-            share if share > 0.1 => "32",
-            share if share < -0.5 => "30;41",
-            share if share < -0.1 => "31",
-            _ => "",
+        let code = match (measure.strength(word.importance), word.importance > 0.0) {
+            (0, _) => "",
+            (3, true) => "30;42",
+            (3, false) => "30;41",
+            (_, true) => "32",
+            (_, false) => "31",
         };
         if code.is_empty() {
             out.push_str(&inside);
@@ -192,8 +197,8 @@ mod tests {
             end: start + text.chars().count(),
             importance,
         };
-        let words = [word("Größe", 0, 0.02), word("gold", 7, 0.4), word("金", 12, -0.3)];
-        let painted = painted("Größe, gold 金.", &words);
+        let words = [word("Größe", 0, 0.004), word("gold", 7, 0.4), word("金", 12, -0.3)];
+        let painted = painted("Größe, gold 金.", &words, Measure::Probability);
         assert_eq!(painted, "Größe, \u{1b}[30;42mgold\u{1b}[0m \u{1b}[30;41m金\u{1b}[0m.");
     }
 }

@@ -1,9 +1,9 @@
 //! `cladist heads`: what can be trained.
 
+use cladist::heads;
 use serde_json::json;
 
 use crate::args::JsonArgs;
-use crate::heads;
 use crate::output::Table;
 use crate::session::Session;
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use cladist_core::corpus::CorpusSource;
 use cladist_core::taxonomy::io::{FORMATS, Format, IdStyle, Loaded, ReadOptions, read_vocabulary, write};
 use cladist_core::taxonomy::{BottomLevels, Diff, OnCycle, TopLevels};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::add_labels;
 use crate::args::{JsonArgs, TaxonomyCommand, TaxonomyReadArgs};
-use crate::error::ConfigError;
+use crate::error::Usage;
 use crate::output::Table;
 use crate::session::Session;
 
@@ -28,10 +28,12 @@ pub fn run(command: &TaxonomyCommand, session: &Session) -> anyhow::Result<()> {
             let bottom = max_levels.map_or(0, |kept| taxonomy.n_levels().saturating_sub(drop_top + kept));
             let truncated = taxonomy.truncate(TopLevels(*drop_top), BottomLevels(bottom)).taxonomy;
             if truncated.n_labels() == 0 {
-                bail!(ConfigError::Missing(format!(
-                    "nothing is left: the taxonomy has {} levels",
-                    taxonomy.n_levels()
-                )));
+                return Err(Usage::Value {
+                    flag: "--drop-top` and `--max-levels",
+                    expected: "such that labels are left",
+                    value: format!("the taxonomy has {} levels", taxonomy.n_levels()),
+                }
+                .into());
             }
             convert(&truncated, output, to.as_deref(), session)
         }
@@ -42,10 +44,7 @@ pub fn run(command: &TaxonomyCommand, session: &Session) -> anyhow::Result<()> {
         }
         TaxonomyCommand::AddLabels { bundle, taxonomy, read, out, json } => {
             if taxonomy.is_none() && read.labels.is_none() {
-                bail!(ConfigError::Missing(
-                    "no labels given\nhint: pass `--labels FILE` with id, name and description in columns"
-                        .to_owned()
-                ));
+                return Err(Usage::NoLabels.into());
             }
             let Loaded { taxonomy, warnings } =
                 read_vocabulary(taxonomy.as_deref(), read.labels.as_deref(), &options(read)?)?;
@@ -68,9 +67,9 @@ fn options(args: &TaxonomyReadArgs) -> anyhow::Result<ReadOptions> {
     })
 }
 
-fn unknown(error: cladist_core::taxonomy::io::UnknownFormat) -> ConfigError {
+fn unknown(error: cladist_core::taxonomy::io::UnknownFormat) -> cladist::Error {
     let known = FORMATS.iter().map(|info| info.name).collect::<Vec<_>>().join(", ");
-    ConfigError::UnknownChoice { what: "taxonomy format", name: error.0, known }
+    cladist::Error::UnknownChoice { what: "taxonomy format", name: error.0, known }
 }
 
 /// Reads a taxonomy file, or the vocabulary of a corpus folder.
@@ -81,7 +80,7 @@ fn read(path: &Path, args: &TaxonomyReadArgs) -> anyhow::Result<Loaded> {
     }
     let source = CorpusSource::folder(path)?;
     if source.taxonomy.is_none() && source.names.is_none() {
-        bail!(ConfigError::Missing(format!("`{}` has neither a hierarchy nor labels.tsv", path.display())));
+        return Err(Usage::NoVocabulary(path.to_owned()).into());
     }
     Ok(read_vocabulary(source.taxonomy.as_deref(), source.names.as_deref(), &options)?)
 }

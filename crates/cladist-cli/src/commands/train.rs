@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cladist::results::HEADLINE;
-use cladist::spread::Spread;
+use cladist::results::experiment::Spread;
 use cladist::training::SeedsReport;
 use cladist::{Error, Training};
 

@@ -1,4 +1,8 @@
+use cladist::RunConfig;
+use cladist::config::{Recipe, ThresholdSource};
+use cladist::heads;
 use clap::Parser;
+use toml::{Table, Value};
 
 use super::*;
 use crate::args::{Cli, Command};
@@ -6,7 +10,7 @@ use crate::args::{Cli, Command};
 fn resolve(words: &[&str]) -> anyhow::Result<RunConfig> {
     let cli = Cli::try_parse_from(["cladist", "train", "--out", "x"].iter().chain(words)).unwrap();
     let Command::Train(args) = cli.command else { unreachable!("the command is train") };
-    RunConfig::resolve(&args)
+    Ok(layers_of_one(&args)?.resolve()?)
 }
 
 fn repository() -> &'static Path {
@@ -58,8 +62,10 @@ fn of_several_heads_each_takes_what_concerns_it() {
     let cli = Cli::try_parse_from(["cladist", "train", "--out", "x"].iter().chain(&words)).unwrap();
     let Command::Train(args) = cli.command else { unreachable!("the command is train") };
     let under = [("train.patience", "2"), ("train.monitor", "micro-f1")];
+    let under = under.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+    let layers = Layers { under, ..layers(&args).unwrap() };
     for (head, dropout) in [("flat", 0.3), ("layer-guided", 0.4)] {
-        let config = RunConfig::resolve_one_of(heads::find(head).unwrap(), &under, &args).unwrap();
+        let config = layers.resolve_one_of(heads::find(head).unwrap()).unwrap();
         let table = Table::try_from(&config).unwrap();
         assert_eq!(config.head(), head);
         assert_eq!(table[head]["dropout"].as_float(), Some(dropout));
@@ -108,10 +114,34 @@ fn every_setting_is_in_the_documentation() {
         while let Some((key, value)) = rest.pop() {
             match value {
                 Value::Table(inner) => rest.extend(inner),
-                _ => assert!(page.contains(&key), "`{key}` is not documented"),
+                _ => assert!(names(&page, &key), "`{key}` is not documented"),
             }
         }
     }
+}
+
+/// Whether a page has a key as a word of its own that is code: in a TOML block, or between backticks.
+fn names(page: &str, key: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let mut code = false;
+    page.lines().any(|line| {
+        code ^= line.trim_start().starts_with("```");
+        let inside = |place: usize| {
+            let before = &line[..place];
+            code || line.starts_with("    ") || before.matches('`').count() % 2 == 1
+        };
+        line.match_indices(key).any(|(place, _)| {
+            let (before, after) = (&line[..place], &line[place + key.len()..]);
+            !before.ends_with(is_word) && !after.starts_with(is_word) && inside(place)
+        })
+    })
+}
+
+#[test]
+fn a_key_is_documented_only_as_a_word_of_its_own_in_code() {
+    let page = "a count of cars\n`c` and `linear.prune`\n```toml\nseed = 1\n```\nseeds";
+    assert!(names(page, "c") && names(page, "prune") && names(page, "seed"));
+    assert!(!names(page, "count") && !names(page, "car") && !names(page, "seeds") && !names(page, "line"));
 }
 
 #[test]

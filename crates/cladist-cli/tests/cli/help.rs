@@ -1,6 +1,6 @@
 //! Help, lists and completions.
 
-use cladist::args::Cli;
+use cladist_cli::args::Cli;
 use clap::CommandFactory;
 
 use crate::support::{Place, column};

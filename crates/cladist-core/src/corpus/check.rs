@@ -38,13 +38,27 @@ impl CheckReport {
     /// Whether [`super::load`] would stop, with the default policies.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        let rejected = self.data.splits.iter().any(|s| s.tally.rejected > 0 || s.duplicate_ids > 0);
-        let unusable = !self.taxonomy_problems.is_empty() || !self.unreadable.is_empty();
-        let untrainable = self
-            .data
-            .split(SplitName::Train)
-            .is_some_and(|train| train.unlabelled_documents == train.documents);
-        rejected || unusable || untrainable || self.data.unknown_labels.labels > 0
+        !self.problems().is_empty()
+    }
+
+    /// What [`super::load`] would stop at, each in a few words.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let sum = |count: fn(&super::SplitReport) -> usize| self.data.splits.iter().map(count).sum::<usize>();
+        let counts = [
+            (self.taxonomy_problems.len(), "taxonomy problem"),
+            (self.unreadable.len(), "unreadable file"),
+            (sum(|split| split.tally.rejected), "bad line"),
+            (sum(|split| split.duplicate_ids), "repeated id"),
+            (self.data.unknown_labels.labels, "unknown label"),
+        ];
+        let found = counts.into_iter().filter(|(n, _)| *n > 0);
+        let mut problems: Vec<String> = found.map(|(n, what)| counted(n, what)).collect();
+        let train = self.data.split(SplitName::Train);
+        if train.is_some_and(|train| train.unlabelled_documents == train.documents) {
+            problems.push("no training document has a label".to_owned());
+        }
+        problems
     }
 
     /// Whether there is nothing to look at: no problem, no leak, no empty or unlabelled document.

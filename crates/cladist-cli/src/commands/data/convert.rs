@@ -7,7 +7,7 @@ use anyhow::Context;
 use cladist::BadLinePolicy;
 use cladist_core::Document;
 use cladist_core::bundle::DraftFile;
-use cladist_core::readers::{Format, ReadOptions, Reader, Shape, Tally, WriteOptions, Writer};
+use cladist_core::readers::{FORMATS, Format, FormatInfo, ReadOptions, Reader, Shape, Tally, WriteOptions, Writer};
 use cladist_core::text::normalise::Normalise;
 
 use crate::args::DataConvertArgs;
@@ -65,9 +65,9 @@ fn target(args: &DataConvertArgs) -> anyhow::Result<Format> {
     }
     let name = args.output.to_string_lossy().to_lowercase();
     let Some((_, ending)) = name.rsplit_once('.') else { return Ok(Format::Jsonl) };
-    let of_ending = |format: &&Format| format.info().is_writable() && format.info().endings.contains(&ending);
-    match [Format::Jsonl, Format::Csv].iter().chain(&Format::ALL).find(of_ending) {
-        Some(format) => Ok(*format),
+    let writes = |info: &&FormatInfo| info.is_writable() && info.endings.contains(&ending);
+    match FORMATS.iter().find(writes) {
+        Some(info) => format(info.name),
         None if ["json", "txt", "out"].contains(&ending) => Ok(Format::Jsonl),
         None => Err(Usage::OtherFormat { path: args.output.clone(), format: "a format that can be written".to_owned() }.into()),
     }
