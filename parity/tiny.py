@@ -7,7 +7,18 @@ deviation 0.3, ten times the usual, so that a wrong sign, mask or epsilon shows;
 import os
 
 import torch
-from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel, RobertaConfig, RobertaModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    ElectraConfig,
+    ElectraModel,
+    MPNetConfig,
+    MPNetModel,
+    RobertaConfig,
+    RobertaModel,
+)
 
 torch.set_num_threads(1)  # sums in one order, so that a second run writes the same bytes
 
@@ -43,6 +54,15 @@ def distilbert_config():
     )
 
 
+def electra_config():
+    """Embeddings of half the width, so that there is a projection."""
+    return ElectraConfig(**SHAPE, embedding_size=HIDDEN // 2, type_vocab_size=2, pad_token_id=0, layer_norm_eps=1e-12)
+
+
+def mpnet_config():
+    return MPNetConfig(**SHAPE, bos_token_id=0, pad_token_id=1, eos_token_id=2, layer_norm_eps=1e-5)
+
+
 def randomise(model, seed):
     """Fills every parameter in the order of its name, so that the weights depend on the seed alone."""
     generator = torch.Generator().manual_seed(seed)
@@ -70,6 +90,14 @@ def roberta(seed=2):
 
 def distilbert(seed=3):
     return eager(randomise(DistilBertModel(distilbert_config()), seed))
+
+
+def electra(seed=6):
+    return eager(randomise(ElectraModel(electra_config()), seed))
+
+
+def mpnet(seed=7):
+    return eager(randomise(MPNetModel(mpnet_config()), seed))
 
 
 def sequences(lengths, seed, first, last):

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use cladist_nn::encoder::{Encoded, Encoder, LayerSet, Mode};
-use cladist_nn::tokens::{Sequence, TokenBatch};
+use cladist_nn::tokens::{Sequence, TokenBatch, Tokenizer, TokensConfig};
 use safetensors::{Dtype, SafeTensors};
 
 const TOLERANCE: f32 = 1e-4;
@@ -150,6 +150,38 @@ fn roberta_equals_transformers() {
 #[test]
 fn distilbert_equals_transformers() {
     check_folder("distilbert", 0);
+}
+
+#[test]
+fn electra_equals_transformers() {
+    check_folder("electra", 0);
+}
+
+#[test]
+fn mpnet_equals_transformers() {
+    check_folder("mpnet", 0);
+}
+
+/// `MPNetTokenizer` of `transformers` wrote the folder and the ids.
+#[test]
+fn tokens_of_mpnet_equal_transformers() {
+    let read = |name: &str| std::fs::read(golden("mpnet").join(name)).unwrap();
+    let texts: Vec<(String, Vec<u32>)> = serde_json::from_slice(&read("texts.json")).unwrap();
+    // The vocabulary also has `[CLS]` and `[SEP]`, which start and end nothing.
+    let bare = tempfile::tempdir().unwrap();
+    for name in ["vocab.txt", "tokenizer_config.json"] {
+        std::fs::write(bare.path().join(name), read(name)).unwrap();
+    }
+    // Without `tokenizer.json` nothing tells that a text's own `[CLS]`, the last one's, is no special token.
+    let n = texts.len();
+    for (folder, n) in [(golden("mpnet").as_path(), n), (bare.path(), n - 1)] {
+        let tokenizer = Tokenizer::from_folder(folder).unwrap();
+        assert_eq!((tokenizer.special().start, tokenizer.special().end, tokenizer.pad_id()), (0, 2, 1));
+        for (text, ids) in &texts[..n] {
+            let tokens = tokenizer.encode(&[text], &TokensConfig::default()).unwrap();
+            assert_eq!(&tokens[0][0].ids, ids, "{text}");
+        }
+    }
 }
 
 #[test]

@@ -1,92 +1,99 @@
-//! One transformer layer: fused on the CPU, ordinary tensor operations elsewhere.
+//! One transformer layer: fused on the CPU if its description allows it, ordinary tensor operations otherwise.
 
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::Tensor;
 use cladist_kernels::attention::{Heads, Outputs};
-use cladist_kernels::dropout::Dropout;
 use cladist_kernels::layer::{Dropouts, Panels, Shape};
 
-use super::config::EncoderConfig;
+use super::EncoderConfig;
+use super::attention::{self, Relations};
+use super::description::{Gate, NormPlace};
+use super::ops::{Maybe, activate, affine, drop, norm};
 use super::packing::Packing;
 use crate::fused::{LayerParameters, Values, encoder_layer, is_cpu};
 
-/// Query, key, value, output and feed-forward parameters of a post-norm layer. Matrices are `[out, in]`.
+/// Query, key, value, output and feed-forward parameters of a layer. Matrices are `[out, in]`.
 #[derive(Module, Debug)]
 pub struct Layer {
     pub(super) qkv_weight: Param<Tensor<2>>,
-    pub(super) qkv_bias: Param<Tensor<1>>,
+    pub(super) qkv_bias: Maybe<1>,
     pub(super) out_weight: Param<Tensor<2>>,
-    pub(super) out_bias: Param<Tensor<1>>,
-    pub(super) norm1_gain: Param<Tensor<1>>,
-    pub(super) norm1_bias: Param<Tensor<1>>,
+    pub(super) out_bias: Maybe<1>,
+    pub(super) norm1_gain: Maybe<1>,
+    pub(super) norm1_bias: Maybe<1>,
     pub(super) up_weight: Param<Tensor<2>>,
-    pub(super) up_bias: Param<Tensor<1>>,
+    pub(super) up_bias: Maybe<1>,
     pub(super) down_weight: Param<Tensor<2>>,
-    pub(super) down_bias: Param<Tensor<1>>,
-    pub(super) norm2_gain: Param<Tensor<1>>,
-    pub(super) norm2_bias: Param<Tensor<1>>,
+    pub(super) down_bias: Maybe<1>,
+    pub(super) norm2_gain: Maybe<1>,
+    pub(super) norm2_bias: Maybe<1>,
 }
 
 /// What a layer needs beside its parameters.
 pub(super) struct Setting<'a> {
-    pub(super) shape: Shape,
+    pub(super) config: &'a EncoderConfig,
+    /// Which layer it is, from 0.
+    pub(super) number: usize,
     pub(super) packing: &'a Packing,
-    /// Rate and seed of each place; `None` outside training.
-    pub(super) dropouts: Option<Dropouts>,
+    pub(super) relations: &'a Relations,
+    /// Rate and seed of each place.
+    pub(super) dropouts: Dropouts,
     pub(super) panels: Option<Arc<Panels>>,
     /// The tokens whose state is wanted.
     pub(super) outputs: Outputs,
 }
 
 /// The layer's sizes for the kernels.
-pub(super) fn shape(config: &EncoderConfig) -> Shape {
+fn shape(config: &EncoderConfig) -> Shape {
     Shape {
         heads: Heads { hidden: config.hidden_size, n_heads: config.n_heads },
-        intermediate: config.intermediate_size,
-        epsilon: config.epsilon,
+        intermediate: config.mlp.width,
+        epsilon: config.norm.epsilon,
     }
 }
 
 impl Layer {
     /// `x [tokens, hidden]` → the layer's output, same shape, or its rows of first tokens.
     pub(super) fn forward(&self, x: Tensor<2>, setting: &Setting<'_>) -> Tensor<2> {
-        if is_cpu(&x.device()) {
-            let dropouts = setting.dropouts.unwrap_or(Dropouts::NONE);
-            let Setting { packing, outputs, shape, .. } = *setting;
+        let Setting { config, packing, outputs, dropouts, .. } = *setting;
+        if is_cpu(&x.device())
+            && config.fuses_layers()
+            && let Some(parameters) = self.parameters()
+        {
             let panels = setting.panels.clone();
-            encoder_layer(x, self.parameters(), &packing.offsets, outputs, shape, dropouts, panels)
-        } else {
-            self.forward_plain(x, setting)
+            return encoder_layer(x, parameters, &packing.offsets, outputs, shape(config), dropouts, panels);
         }
+        self.forward_plain(x, setting)
     }
 
-    fn parameters(&self) -> LayerParameters {
-        LayerParameters {
+    /// What the fused operation takes; `None` if this layer has less.
+    fn parameters(&self) -> Option<LayerParameters> {
+        let value = |maybe: &Maybe<1>| maybe.as_ref().map(Param::val);
+        Some(LayerParameters {
             qkv_weight: self.qkv_weight.val(),
-            qkv_bias: self.qkv_bias.val(),
+            qkv_bias: value(&self.qkv_bias)?,
             out_weight: self.out_weight.val(),
-            out_bias: self.out_bias.val(),
-            norm1_gain: self.norm1_gain.val(),
-            norm1_bias: self.norm1_bias.val(),
+            out_bias: value(&self.out_bias)?,
+            norm1_gain: value(&self.norm1_gain)?,
+            norm1_bias: value(&self.norm1_bias)?,
             up_weight: self.up_weight.val(),
-            up_bias: self.up_bias.val(),
+            up_bias: value(&self.up_bias)?,
             down_weight: self.down_weight.val(),
-            down_bias: self.down_bias.val(),
-            norm2_gain: self.norm2_gain.val(),
-            norm2_bias: self.norm2_bias.val(),
-        }
+            down_bias: value(&self.down_bias)?,
+            norm2_gain: value(&self.norm2_gain)?,
+            norm2_bias: value(&self.norm2_bias)?,
+        })
     }
 
-    /// The same layer in ordinary operations: what every device but the CPU runs.
+    /// The layer in ordinary operations, whatever its description.
     pub(super) fn forward_plain(&self, x: Tensor<2>, setting: &Setting<'_>) -> Tensor<2> {
-        let Setting { shape, packing, dropouts, .. } = setting;
+        let Setting { config, packing, dropouts, .. } = *setting;
         let [_, hidden] = x.dims();
         let device = x.device();
-        let drops = dropouts.unwrap_or(Dropouts::NONE);
         let (probabilities, values) = self.attend(x.clone(), setting);
-        let context = drop(probabilities, drops.attention).matmul(values); // [batch, heads, longest, width]
+        let context = drop(probabilities, dropouts.attention).matmul(values); // [batch, heads, longest, width]
         let [batch, _, longest, _] = context.dims();
         let context = context.swap_dims(1, 2).reshape([batch * longest, hidden]);
         let (context, x) = match setting.outputs {
@@ -95,71 +102,52 @@ impl Layer {
                 (context.select(0, packing.first_cells(&device)), x.select(0, packing.first_rows(&device)))
             }
         };
-        let out = linear(context, self.out_weight.val(), self.out_bias.val());
-        let h = normalise(
-            x + drop(out, drops.hidden1),
-            self.norm1_gain.val(),
-            self.norm1_bias.val(),
-            shape.epsilon,
-        );
-        let wide = activation::gelu(linear(h.clone(), self.up_weight.val(), self.up_bias.val()));
-        let down = linear(wide, self.down_weight.val(), self.down_bias.val());
-        normalise(h + drop(down, drops.hidden2), self.norm2_gain.val(), self.norm2_bias.val(), shape.epsilon)
+        let out = drop(affine(context, &self.out_weight, &self.out_bias), dropouts.hidden1);
+        let normalise1 = |x| norm(x, &self.norm1_gain, &self.norm1_bias, config.norm);
+        let normalise2 = |x| norm(x, &self.norm2_gain, &self.norm2_bias, config.norm);
+        match config.norm.place {
+            NormPlace::Post => {
+                let h = normalise1(x + out);
+                normalise2(h.clone() + drop(self.feed_forward(h, config), dropouts.hidden2))
+            }
+            NormPlace::Pre { .. } => {
+                let h = x + out;
+                h.clone() + drop(self.feed_forward(normalise2(h), config), dropouts.hidden2)
+            }
+        }
     }
 
-    /// Attention probabilities `[batch, heads, longest, longest]` and values `[batch, heads, longest, width]`.
-    /// Columns of padding are 0; rows of padding are not defined.
+    /// Attention probabilities `[batch, heads, longest, longest]` and values `[batch, heads, longest, width]` of the
+    /// layer's input.
     pub(super) fn attend(&self, x: Tensor<2>, setting: &Setting<'_>) -> (Tensor<4>, Tensor<4>) {
-        let Heads { hidden, n_heads } = setting.shape.heads;
-        let packing = setting.packing;
-        let (batch, longest, width) = (packing.n_sequences(), packing.longest(), hidden / n_heads);
-        let device = x.device();
-        let qkv = linear(x, self.qkv_weight.val(), self.qkv_bias.val()); // [tokens, 3·hidden]
-        let padded = qkv.select(0, packing.padded_rows(&device)); // [batch·longest, 3·hidden]
-        let split = padded.reshape([batch, longest, 3, n_heads, width]);
-        let part = |n: usize| -> Tensor<4> {
-            split
-                .clone()
-                .slice([0..batch, 0..longest, n..n + 1, 0..n_heads, 0..width])
-                .reshape([batch, longest, n_heads, width])
-                .swap_dims(1, 2)
+        let Setting { config, number, packing, relations, .. } = *setting;
+        let x = match config.norm.place {
+            NormPlace::Post => x,
+            NormPlace::Pre { .. } => norm(x, &self.norm1_gain, &self.norm1_bias, config.norm),
         };
-        let scores = part(0).matmul(part(1).swap_dims(2, 3)) / (width as f64).sqrt();
-        let scores = scores + packing.bias(&device); // −1e30 where a key is padding
-        (activation::softmax(scores, 3), part(2))
+        let qkv = affine(x, &self.qkv_weight, &self.qkv_bias);
+        attention::attend(qkv, config, number, packing, relations)
+    }
+
+    fn feed_forward(&self, x: Tensor<2>, config: &EncoderConfig) -> Tensor<2> {
+        let spec = config.mlp;
+        let up = affine(x, &self.up_weight, &self.up_bias);
+        let half = |from: usize| up.clone().narrow(1, from, spec.width);
+        let middle = match spec.gate {
+            Gate::None => activate(up, spec.activation),
+            Gate::First => activate(half(0), spec.activation) * half(spec.width),
+            Gate::Second => half(0) * activate(half(spec.width), spec.activation),
+        };
+        affine(middle, &self.down_weight, &self.down_bias)
     }
 
     /// The weights in the kernels' layout, for many batches with the same weights.
-    pub(super) fn pack(&self, shape: Shape) -> Arc<Panels> {
+    pub(super) fn pack(&self, config: &EncoderConfig) -> Arc<Panels> {
         let matrices = [&self.qkv_weight, &self.out_weight, &self.up_weight, &self.down_weight]
             .map(|weight| Values::of(weight.val()));
         let [qkv, out, up, down] = matrices.each_ref();
         let mut panels = Panels::default();
-        panels.pack(shape, qkv, out, up, down);
+        panels.pack(shape(config), qkv, out, up, down);
         Arc::new(panels)
     }
-}
-
-/// `x·Wᵀ + b` with `W [out, in]`.
-pub(crate) fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<2> {
-    x.matmul(weight.transpose()) + bias.unsqueeze()
-}
-
-/// Layer normalisation of each row.
-pub(crate) fn normalise(x: Tensor<2>, gain: Tensor<1>, bias: Tensor<1>, epsilon: f32) -> Tensor<2> {
-    let (variance, mean) = x.clone().var_mean_bias(1);
-    let scaled = (x - mean) / (variance + f64::from(epsilon)).sqrt();
-    scaled * gain.unsqueeze() + bias.unsqueeze()
-}
-
-/// Dropout where no fused operation does it: burn's generator draws the mask.
-pub(super) fn drop<const D: usize>(x: Tensor<D>, dropout: Dropout) -> Tensor<D> {
-    if !dropout.is_active() {
-        return x;
-    }
-    let keep = 1.0 - f64::from(dropout.rate);
-    let device: Device = x.device();
-    device.seed(dropout.seed);
-    let mask = x.random_like(burn::tensor::Distribution::Bernoulli(keep));
-    x * mask / keep
 }

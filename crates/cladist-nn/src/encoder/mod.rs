@@ -1,44 +1,46 @@
 //! Transformer encoders and word vectors: token ids in, the states of any layer out.
 
+mod attention;
+mod check;
 mod config;
+pub mod description;
+mod embeddings;
 mod encoded;
+mod families;
+mod fields;
+mod files;
 mod layer;
-mod names;
+mod ops;
 mod packing;
 mod scratch;
+mod slots;
 mod weights;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use cladist_kernels::attention::Outputs;
 use cladist_kernels::dropout::Dropout;
-use cladist_kernels::embedding::Token;
 use cladist_kernels::layer::{Dropouts, Panels};
 
-pub use config::{EncoderConfig, Family};
+pub use config::EncoderConfig;
+pub use embeddings::Embeddings;
 pub use encoded::{Encoded, LayerSet};
+pub use families::Family;
 pub use layer::Layer;
-pub(crate) use layer::{linear, normalise};
+pub(crate) use ops::{linear, normalise};
 pub use packing::Packing;
 pub use scratch::Scratch;
 pub use weights::LoadReport;
 
-use crate::fused::{EmbeddingParameters, embed, is_cpu};
+use crate::fused::is_cpu;
 use crate::tokens::TokenBatch;
+use attention::Relations;
+use description::{DropoutRates, NormPlace};
 use layer::Setting;
-
-/// Word, position and type tables with their normalisation; word vectors have the first alone.
-#[derive(Module, Debug)]
-pub struct Embeddings {
-    words: Param<Tensor<2>>,
-    positions: Option<Param<Tensor<2>>>,
-    types: Option<Param<Tensor<2>>>,
-    norm_gain: Option<Param<Tensor<1>>>,
-    norm_bias: Option<Param<Tensor<1>>>,
-}
+use ops::{Maybe, norm};
 
 /// tanh(W·`[CLS]` + b), which BERT learnt with its next-sentence task.
 #[derive(Module, Debug)]
@@ -47,11 +49,16 @@ pub struct Pooler {
     bias: Param<Tensor<1>>,
 }
 
-/// A BERT-like encoder, or word vectors: an encoder without layers.
+/// A transformer encoder as its [`EncoderConfig`] describes it, or word vectors: an encoder without layers.
 #[derive(Module, Debug)]
 pub struct Encoder {
     embeddings: Embeddings,
+    /// Layers with parameters of their own; several may share one.
     layers: Vec<Layer>,
+    /// `[buckets, heads]`
+    distance_bias: Maybe<2>,
+    last_norm_gain: Maybe<1>,
+    last_norm_bias: Maybe<1>,
     pooler: Option<Pooler>,
     #[module(skip)]
     config: Arc<EncoderConfig>,
@@ -73,13 +80,6 @@ pub enum Mode<'a> {
 #[derive(Debug, Clone)]
 pub struct PackedWeights(Vec<Arc<Panels>>);
 
-/// Dropout rates in use, which may differ from those the encoder was trained with.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Rates {
-    hidden: f32,
-    attention: f32,
-}
-
 impl Encoder {
     /// Sizes and constants.
     #[must_use]
@@ -96,13 +96,13 @@ impl Encoder {
     /// Transformer layers.
     #[must_use]
     pub fn n_layers(&self) -> usize {
-        self.layers.len()
+        self.config.n_layers
     }
 
     /// Where its parameters are.
     #[must_use]
     pub fn device(&self) -> Device {
-        self.embeddings.words.device()
+        self.embeddings.device()
     }
 
     /// Whether [`Encoded::pooled`] will be there.
@@ -114,35 +114,41 @@ impl Encoder {
     /// The same encoder with dropout at another rate than its `config.json` says.
     #[must_use]
     pub fn with_dropout(mut self, rate: f32) -> Self {
-        let config = Arc::make_mut(&mut self.config);
-        config.hidden_dropout = rate;
-        config.attention_dropout = rate;
+        Arc::make_mut(&mut self.config).dropout = DropoutRates::new(rate, rate);
         self
     }
 
-    /// The same encoder whose embeddings and first `n_layers` layers no longer learn.
+    /// The same encoder whose embeddings and first `n_layers` layers no longer learn, nor what they share with others.
     #[must_use]
     pub fn freeze(mut self, n_layers: usize) -> Self {
+        let frozen = n_layers.min(self.n_layers());
+        let groups: BTreeSet<usize> = (0..frozen).map(|layer| self.config.group_of(layer)).collect();
         self.embeddings = self.embeddings.no_grad();
         self.layers = (self.layers.into_iter().enumerate())
-            .map(|(n, layer)| if n < n_layers { layer.no_grad() } else { layer })
+            .map(|(n, layer)| if groups.contains(&n) { layer.no_grad() } else { layer })
             .collect();
-        if n_layers >= self.layers.len() {
+        if frozen > 0 {
+            self.distance_bias = self.distance_bias.map(Module::no_grad);
+        }
+        if frozen == self.config.n_layers {
+            self.last_norm_gain = self.last_norm_gain.map(Module::no_grad);
+            self.last_norm_bias = self.last_norm_bias.map(Module::no_grad);
             self.pooler = self.pooler.map(Module::no_grad);
         }
         self
     }
 
-    /// Packs the weights for many batches; `None` on devices that need no packing.
+    /// Packs the weights for many batches; `None` where ordinary operations run, which need no packing.
     #[must_use]
     pub fn pack(&self) -> Option<PackedWeights> {
-        let shape = layer::shape(&self.config);
-        is_cpu(&self.device())
-            .then(|| PackedWeights(self.layers.iter().map(|layer| layer.pack(shape)).collect()))
+        (is_cpu(&self.device()) && self.config.fuses_layers())
+            .then(|| PackedWeights(self.layers.iter().map(|layer| layer.pack(&self.config)).collect()))
     }
 
     /// The states of the layers in `keep`: 0 is the embeddings, 1 the first layer. Layers above the highest one
     /// kept are not run, nor is what [`LayerSet::first_tokens`] says nobody reads of the highest.
+    ///
+    /// Where layers normalise before they read, the state of every layer from 1 is its output through the last norm.
     #[must_use]
     pub fn encode(&self, batch: &TokenBatch, keep: &LayerSet, mode: Mode<'_>) -> Encoded {
         self.run(batch, keep, mode, &LayerSet::default(), &|x| x)
@@ -181,37 +187,38 @@ impl Encoder {
         probe: &dyn Fn(Tensor<2>) -> Tensor<2>,
     ) -> Encoded {
         let packing = Packing::new(&batch.offsets);
-        let rates = match mode {
-            Mode::Training { .. } => {
-                Rates { hidden: self.config.hidden_dropout, attention: self.config.attention_dropout }
-            }
-            Mode::Inference(_) => Rates { hidden: 0.0, attention: 0.0 },
-        };
-        let (seed, panels) = match mode {
-            Mode::Training { seed } => (seed, None),
-            Mode::Inference(packed) => (0, packed),
+        let table = self.distance_bias.as_ref().map(Param::val);
+        let relations = Relations::new(&self.config, table, &packing, &self.device());
+        let (rates, seed, panels) = match mode {
+            Mode::Training { seed } => (self.config.dropout, seed, None),
+            Mode::Inference(packed) => (DropoutRates::new(0.0, 0.0), 0, packed),
         };
         let mut states = BTreeMap::new();
         let mut attention = BTreeMap::new();
-        let mut x = probe(self.embed(batch, Dropout { rate: rates.hidden, seed: place(seed, 0) }));
-        let last = keep.last().max(watched.last()).unwrap_or(0);
+        let dropout = Dropout { rate: rates.embeddings, seed: place(seed, 0) };
+        let mut x = probe(self.embeddings.forward(&self.config, batch, dropout));
+        let last = keep.last().max(watched.last()).unwrap_or(0).min(self.n_layers());
         // Only the last layer may leave tokens out: the layer above reads all of them.
         let first = keep.last().filter(|&layer| keep.only_first_tokens(layer) && layer == last && layer > 0);
         if keep.contains(0) {
             states.insert(0, x.clone());
         }
-        for (n, layer) in self.layers.iter().enumerate().take(last) {
+        for n in 0..last {
             let number = n + 1;
-            let at = |site: u64| place(seed, 4 * number as u64 + site);
+            let group = self.config.group_of(n);
+            let layer = &self.layers[group];
+            let drop = |rate: f32, site: u64| Dropout { rate, seed: place(seed, 4 * number as u64 + site) };
             let setting = Setting {
-                shape: layer::shape(&self.config),
+                config: &self.config,
+                number: n,
                 packing: &packing,
-                dropouts: matches!(mode, Mode::Training { .. }).then(|| Dropouts {
-                    attention: Dropout { rate: rates.attention, seed: at(0) },
-                    hidden1: Dropout { rate: rates.hidden, seed: at(1) },
-                    hidden2: Dropout { rate: rates.hidden, seed: at(2) },
-                }),
-                panels: panels.map(|packed| Arc::clone(&packed.0[n])),
+                relations: &relations,
+                dropouts: Dropouts {
+                    attention: drop(rates.attention, 0),
+                    hidden1: drop(rates.attention_output, 1),
+                    hidden2: drop(rates.mlp_output, 2),
+                },
+                panels: panels.map(|packed| Arc::clone(&packed.0[group])),
                 outputs: if Some(number) == first { Outputs::First } else { Outputs::All },
             };
             if watched.contains(number) {
@@ -219,10 +226,20 @@ impl Encoder {
             }
             x = layer.forward(x, &setting);
             if keep.contains(number) {
-                states.insert(number, x.clone());
+                states.insert(number, self.finish(x.clone()));
             }
         }
         Encoded::new(packing, states, first.into_iter().collect(), attention, self.pooler.as_ref())
+    }
+
+    /// A layer's output as it is read.
+    fn finish(&self, x: Tensor<2>) -> Tensor<2> {
+        match self.config.norm.place {
+            NormPlace::Post => x,
+            NormPlace::Pre { .. } => {
+                norm(x, &self.last_norm_gain, &self.last_norm_bias, self.config.norm)
+            }
+        }
     }
 
     /// What [`Encoder::encode`] would return, of states that it returned before of sequences with these offsets: of all
@@ -234,55 +251,6 @@ impl Encoder {
         first: BTreeSet<usize>,
     ) -> Encoded {
         Encoded::new(Packing::new(offsets), states, first, BTreeMap::new(), self.pooler.as_ref())
-    }
-
-    fn embed(&self, batch: &TokenBatch, dropout: Dropout) -> Tensor<2> {
-        let Embeddings { words, positions, types, norm_gain, norm_bias } = &self.embeddings;
-        let first = self.config.first_position;
-        let device = self.device();
-        if is_cpu(&device)
-            && let (Some(positions), Some(gain), Some(bias)) = (positions, norm_gain, norm_bias)
-        {
-            let tokens = (batch.ids.iter().zip(&batch.positions))
-                .map(|(&word, &position)| Token { word, position: position + first as u32, kind: 0 })
-                .collect();
-            let types = types
-                .as_ref()
-                .map_or_else(|| Tensor::zeros([1, self.config.hidden_size], &device), Param::val);
-            let parameters = EmbeddingParameters {
-                words: words.val(),
-                positions: positions.val(),
-                types,
-                gain: gain.val(),
-                bias: bias.val(),
-            };
-            return embed(parameters, tokens, self.config.epsilon, dropout);
-        }
-        self.embed_plain(batch, dropout)
-    }
-
-    /// The same in ordinary operations: for word vectors, and what every device but the CPU runs.
-    fn embed_plain(&self, batch: &TokenBatch, dropout: Dropout) -> Tensor<2> {
-        let Embeddings { words, positions, types, norm_gain, norm_bias } = &self.embeddings;
-        let first = self.config.first_position;
-        let device = self.device();
-        let rows = |values: Vec<i64>| -> Tensor<1, Int> {
-            let n = values.len();
-            Tensor::from_data(TensorData::new(values, [n]), &device)
-        };
-        let ids = rows(batch.ids.iter().map(|&id| i64::from(id)).collect());
-        let mut x = words.val().select(0, ids);
-        if let Some(positions) = positions {
-            let places = rows(batch.positions.iter().map(|&p| i64::from(p) + first as i64).collect());
-            x = x + positions.val().select(0, places);
-        }
-        if let Some(types) = types {
-            x = x + types.val().slice([0..1, 0..self.config.hidden_size]);
-        }
-        if let (Some(gain), Some(bias)) = (norm_gain, norm_bias) {
-            x = normalise(x, gain.val(), bias.val(), self.config.epsilon);
-        }
-        layer::drop(x, dropout)
     }
 }
 

@@ -1,22 +1,20 @@
-//! Encoders from and to Hugging Face folders.
+//! Encoders from and to Hugging Face folders: parameters and tensors are matched by the names of the family.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use burn::module::{Module, ModuleVisitor, Param};
+use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
-use half::{bf16, f16};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 
-use super::config::{EncoderConfig, Family};
-use super::names::{Slot, Start, slots};
-use super::{Embeddings, Encoder, Layer, Pooler};
+use super::files::Files;
+use super::layer::Layer;
+use super::slots::{Slot, Start, slots};
+use super::{Embeddings, Encoder, EncoderConfig, Pooler};
 use crate::error::{Error, Result};
+use crate::parameters::{Tensors, named};
 use crate::random::normal;
 
 /// Which tensors of a folder an encoder did not find or did not use.
@@ -33,31 +31,38 @@ impl Encoder {
     ///
     /// With `pooler`, one is made at random if the files have none; without, theirs is left out.
     pub fn load(folder: &Path, pooler: bool, seed: u64, device: &Device) -> Result<(Self, LoadReport)> {
+        let refuse = |problem: String| Error::Encoder { path: folder.to_owned(), problem };
         let config = EncoderConfig::read(folder)?;
-        let mut files = Files::open(folder)?;
-        let mut report = LoadReport::default();
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut lost = Vec::new();
-        let mut values = Vec::new();
-        for slot in slots(&config, pooler) {
-            match files.take(&slot)? {
-                Some(found) => values.push((slot, found)),
-                None => {
-                    let absent = slot.names.iter().filter(|name| !files.has(name)).cloned();
-                    if slot.optional {
-                        report.missing.extend(absent);
-                        let start = start(&slot, config.initializer_range, &mut random);
-                        values.push((slot, start));
-                    } else {
-                        lost.extend(absent);
-                    }
-                }
-            }
+        let words = config.family.tensors("embeddings.words");
+        let mut files = Files::open(folder, words.first().map_or("", String::as_str))?;
+        let wanted = slots(&config, pooler);
+        if let Some(tensor) = undescribed(&config, &files) {
+            return Err(refuse(format!(
+                "the weights have a tensor `{tensor}`, but by config.json there is none\n\
+                 hint: the two are of different models, or `type_vocab_size` is wrong"
+            )));
         }
+        let required = wanted.iter().filter(|slot| !slot.is_optional());
+        let required = required.flat_map(|slot| slot.tensors(config.family));
+        let lost: Vec<String> = required.map(|(name, _)| name).filter(|name| !files.has(name)).collect();
         if let Some(first) = lost.first() {
             let rest = if lost.len() > 1 { format!(" and {} more", lost.len() - 1) } else { String::new() };
-            let problem = format!("the weights have no tensor `{first}`{rest}");
-            return Err(Error::Encoder { path: folder.to_owned(), problem });
+            return Err(refuse(format!("the weights have no tensor `{first}`{rest}")));
+        }
+        let mut report = LoadReport::default();
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut values = Tensors::new();
+        for slot in wanted {
+            let tensors = slot.tensors(config.family);
+            let found = match files.take(&tensors)? {
+                Some(found) => found,
+                None => {
+                    let names = tensors.into_iter().map(|(name, _)| name);
+                    report.missing.extend(names.filter(|name| !files.has(name)));
+                    start(&slot, config.initializer_range, &mut random)
+                }
+            };
+            values.insert(slot.path, (slot.shape, found));
         }
         report.unused = files.unused();
         Ok((assemble(config, values, device), report))
@@ -67,13 +72,11 @@ impl Encoder {
     #[must_use]
     pub fn random(config: EncoderConfig, pooler: bool, seed: u64, device: &Device) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let values = slots(&config, pooler)
-            .into_iter()
-            .map(|slot| {
-                let values = start(&slot, config.initializer_range, &mut random);
-                (slot, values)
-            })
-            .collect();
+        let start = |slot: Slot| {
+            let values = start(&slot, config.initializer_range, &mut random);
+            (slot.path, (slot.shape, values))
+        };
+        let values = slots(&config, pooler).into_iter().map(start).collect();
         assemble(config, values, device)
     }
 
@@ -81,27 +84,23 @@ impl Encoder {
     #[must_use]
     pub(crate) fn of_words(table: Vec<f32>, width: usize, device: &Device) -> Self {
         let config = EncoderConfig::words(table.len() / width.max(1), width);
-        let values = slots(&config, false).into_iter().zip([table]).collect();
+        let values = slots(&config, false).into_iter().zip([table]);
+        let values = values.map(|(slot, table)| (slot.path, (slot.shape, table))).collect();
         assemble(config, values, device)
     }
 
     /// The content of `config.json` and `model.safetensors`, with Hugging Face names.
     pub fn export(&self) -> Result<(Vec<u8>, Vec<u8>)> {
-        struct Collect(Vec<Vec<f32>>);
-        impl ModuleVisitor for Collect {
-            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-                self.0.push(crate::parameters::to_vec(param.val()));
-            }
-        }
-        let mut collect = Collect(Vec::new());
-        self.visit(&mut collect);
+        let mut parameters = named(self);
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
-        for (slot, values) in slots(&self.config, self.pooler.is_some()).into_iter().zip(collect.0) {
-            let mut shape = slot.shape.clone();
-            shape[0] /= slot.names.len();
-            for (name, part) in slot.names.into_iter().zip(values.chunks_exact(shape.iter().product())) {
+        for slot in slots(&self.config, self.pooler.is_some()) {
+            let Some((_, values)) = parameters.remove(&slot.path) else { continue };
+            let mut rest = values.as_slice();
+            for (name, shape) in slot.tensors(self.config.family) {
+                let (part, others) = rest.split_at(shape.iter().product());
+                rest = others;
                 let bytes = part.iter().flat_map(|value| value.to_le_bytes()).collect();
-                tensors.push((name, shape.clone(), bytes));
+                tensors.push((name, shape, bytes));
             }
         }
         let mut source = self.config.source.clone();
@@ -115,6 +114,17 @@ impl Encoder {
     }
 }
 
+/// A tensor of the embeddings that the family knows, the files have and the description lacks: states would lack it too.
+fn undescribed(config: &EncoderConfig, files: &Files) -> Option<&'static str> {
+    let described = slots(config, false);
+    let (_, tensors) = config.family.rows().find(|(path, tensors)| {
+        path.starts_with("embeddings.")
+            && described.iter().all(|slot| slot.path != *path)
+            && tensors.iter().any(|name| files.has(name))
+    })?;
+    tensors.first().copied()
+}
+
 fn start(slot: &Slot, deviation: f32, random: &mut ChaCha8Rng) -> Vec<f32> {
     let n = slot.shape.iter().product();
     match slot.start {
@@ -124,163 +134,60 @@ fn start(slot: &Slot, deviation: f32, random: &mut ChaCha8Rng) -> Vec<f32> {
     }
 }
 
-/// Puts values in the order of [`slots`] into their places.
-#[expect(clippy::expect_used, reason = "slots and fields are in the same order; the round trip is tested")]
-fn assemble(config: EncoderConfig, values: Vec<(Slot, Vec<f32>)>, device: &Device) -> Encoder {
-    struct Places<'a> {
-        values: std::vec::IntoIter<(Slot, Vec<f32>)>,
-        device: &'a Device,
+/// Values by the place of the parameter they are for.
+struct Places<'a> {
+    values: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
+    device: &'a Device,
+}
+
+impl Places<'_> {
+    fn maybe<const D: usize>(&mut self, path: &str) -> Option<Param<Tensor<D>>> {
+        let (shape, values) = self.values.remove(path)?;
+        Some(Param::from_data(TensorData::new(values, shape), self.device))
     }
-    impl Places<'_> {
-        fn next<const D: usize>(&mut self) -> Param<Tensor<D>> {
-            let (slot, values) = self.values.next().expect("a value for every place");
-            Param::from_data(TensorData::new(values, slot.shape), self.device)
-        }
+
+    #[expect(clippy::expect_used, reason = "every description has these slots")]
+    fn one<const D: usize>(&mut self, path: &str) -> Param<Tensor<D>> {
+        self.maybe(path).expect("a value for every slot")
     }
-    let pooled = values.last().is_some_and(|(slot, _)| slot.optional);
-    let context = config.family != Family::Words;
-    let mut places = Places { values: values.into_iter(), device };
+}
+
+/// Puts values of all slots into their places.
+fn assemble(config: EncoderConfig, values: Tensors, device: &Device) -> Encoder {
+    let mut places = Places { values, device };
     let embeddings = Embeddings {
-        words: places.next(),
-        positions: context.then(|| places.next()),
-        types: (config.type_vocab_size > 0).then(|| places.next()),
-        norm_gain: context.then(|| places.next()),
-        norm_bias: context.then(|| places.next()),
+        words: places.one("embeddings.words"),
+        positions: places.maybe("embeddings.positions"),
+        types: places.maybe("embeddings.types"),
+        norm_gain: places.maybe("embeddings.norm_gain"),
+        norm_bias: places.maybe("embeddings.norm_bias"),
+        projection_weight: places.maybe("embeddings.projection_weight"),
+        projection_bias: places.maybe("embeddings.projection_bias"),
     };
-    let layers = (0..config.n_layers)
-        .map(|_| Layer {
-            qkv_weight: places.next(),
-            qkv_bias: places.next(),
-            out_weight: places.next(),
-            out_bias: places.next(),
-            norm1_gain: places.next(),
-            norm1_bias: places.next(),
-            up_weight: places.next(),
-            up_bias: places.next(),
-            down_weight: places.next(),
-            down_bias: places.next(),
-            norm2_gain: places.next(),
-            norm2_bias: places.next(),
-        })
-        .collect();
-    let pooler = pooled.then(|| Pooler { weight: places.next(), bias: places.next() });
-    Encoder { embeddings, layers, pooler, config: Arc::new(config) }
-}
-
-/// The safetensors files of a folder, and which of their tensors were taken.
-struct Files {
-    folder: PathBuf,
-    /// Path and content of each file.
-    files: Vec<(PathBuf, Vec<u8>)>,
-    /// Name without prefix → file and full name.
-    places: BTreeMap<String, (usize, String)>,
-    taken: BTreeSet<String>,
-}
-
-impl Files {
-    fn open(folder: &Path) -> Result<Self> {
-        let refuse = |path: &Path, problem: String| Error::Encoder { path: path.to_owned(), problem };
-        let single = folder.join("model.safetensors");
-        let index = folder.join("model.safetensors.index.json");
-        let paths = if single.is_file() {
-            vec![single]
-        } else if index.is_file() {
-            let text = fs::read_to_string(&index).map_err(cladist_core::Error::io("read", &index))?;
-            let parsed: serde_json::Value =
-                serde_json::from_str(&text).map_err(|error| refuse(&index, error.to_string()))?;
-            let map = parsed.get("weight_map").and_then(|map| map.as_object());
-            let map = map.ok_or_else(|| refuse(&index, "it has no `weight_map`".into()))?;
-            let names: BTreeSet<&str> = map.values().filter_map(|name| name.as_str()).collect();
-            if let Some(name) = names.iter().find(|name| name.contains(['/', '\\'])) {
-                return Err(refuse(&index, format!("`{name}` is not the name of a file beside it")));
-            }
-            names.into_iter().map(|name| folder.join(name)).collect()
-        } else {
-            let old = folder.join("pytorch_model.bin").is_file();
-            let hint = if old { "; convert pytorch_model.bin to safetensors first" } else { "" };
-            return Err(refuse(folder, format!("it has no model.safetensors{hint}")));
-        };
-        let mut files = Vec::new();
-        for path in paths {
-            let bytes = fs::read(&path).map_err(cladist_core::Error::io("read", &path))?;
-            files.push((path, bytes));
+    let mut layer = |n: usize| {
+        let path = |name: &str| format!("layers.{n}.{name}");
+        Layer {
+            qkv_weight: places.one(&path("qkv_weight")),
+            qkv_bias: places.maybe(&path("qkv_bias")),
+            out_weight: places.one(&path("out_weight")),
+            out_bias: places.maybe(&path("out_bias")),
+            norm1_gain: places.maybe(&path("norm1_gain")),
+            norm1_bias: places.maybe(&path("norm1_bias")),
+            up_weight: places.one(&path("up_weight")),
+            up_bias: places.maybe(&path("up_bias")),
+            down_weight: places.one(&path("down_weight")),
+            down_bias: places.maybe(&path("down_bias")),
+            norm2_gain: places.maybe(&path("norm2_gain")),
+            norm2_bias: places.maybe(&path("norm2_bias")),
         }
-        let mut names = Vec::new();
-        for (number, (path, bytes)) in files.iter().enumerate() {
-            let parsed = SafeTensors::deserialize(bytes).map_err(|error| refuse(path, error.to_string()))?;
-            names.extend(parsed.names().into_iter().map(|name| (number, name.to_owned())));
-        }
-        // Heads and language models put the encoder under a prefix: `bert.`, `roberta.`, `model.encoder.`, …
-        let words = "embeddings.word_embeddings.weight";
-        let prefix = (names.iter())
-            .filter_map(|(_, name)| name.strip_suffix(words))
-            .min_by_key(|prefix| prefix.len())
-            .unwrap_or_default()
-            .to_owned();
-        let places = names
-            .into_iter()
-            .map(|(number, name)| {
-                let plain = name.strip_prefix(&prefix).unwrap_or(&name);
-                // Names of the first TensorFlow conversions.
-                let plain = plain.replace("LayerNorm.gamma", "LayerNorm.weight");
-                (plain.replace("LayerNorm.beta", "LayerNorm.bias"), (number, name))
-            })
-            .collect();
-        Ok(Self { folder: folder.to_owned(), files, places, taken: BTreeSet::new() })
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.places.contains_key(name)
-    }
-
-    /// The values of a slot, or `None` if a tensor of it is not there.
-    fn take(&mut self, slot: &Slot) -> Result<Option<Vec<f32>>> {
-        if !slot.names.iter().all(|name| self.has(name)) {
-            return Ok(None);
-        }
-        let mut shape = slot.shape.clone();
-        shape[0] /= slot.names.len();
-        let mut values = Vec::with_capacity(slot.shape.iter().product());
-        for name in &slot.names {
-            let (file, full) = &self.places[name];
-            let (path, bytes) = &self.files[*file];
-            let refuse = |problem: String| Error::Encoder { path: path.clone(), problem };
-            let parsed = SafeTensors::deserialize(bytes).map_err(|error| refuse(error.to_string()))?;
-            let view = parsed.tensor(full).map_err(|error| refuse(error.to_string()))?;
-            if view.shape() != shape {
-                let found = view.shape();
-                return Err(refuse(format!(
-                    "tensor `{full}` has shape {found:?}, not {shape:?} as config.json says"
-                )));
-            }
-            append(&view, &mut values).map_err(|problem| refuse(format!("tensor `{full}` {problem}")))?;
-            self.taken.insert(full.clone());
-        }
-        if values.iter().any(|value| !value.is_finite()) {
-            let problem = format!("`{}` holds values that are not finite", slot.names[0]);
-            return Err(Error::Encoder { path: self.folder.clone(), problem });
-        }
-        Ok(Some(values))
-    }
-
-    /// What is left, but for the position numbers that older versions wrote as a tensor.
-    fn unused(&self) -> Vec<String> {
-        let full = self.places.values().map(|(_, name)| name);
-        full.filter(|name| !self.taken.contains(*name) && !name.ends_with("position_ids")).cloned().collect()
-    }
-}
-
-fn append(view: &TensorView<'_>, values: &mut Vec<f32>) -> Result<(), String> {
-    let data = view.data();
-    match view.dtype() {
-        Dtype::F32 => values.extend(data.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes))),
-        Dtype::F16 => {
-            values.extend(data.as_chunks::<2>().0.iter().map(|&bytes| f16::from_le_bytes(bytes).to_f32()));
-        }
-        Dtype::BF16 => {
-            values.extend(data.as_chunks::<2>().0.iter().map(|&bytes| bf16::from_le_bytes(bytes).to_f32()));
-        }
-        other => return Err(format!("is of type {other:?}; f32, f16 or bf16 is needed")),
-    }
-    Ok(())
+    };
+    let layers = (0..config.n_groups).map(&mut layer).collect();
+    let distance_bias = places.maybe("distance_bias");
+    let last_norm_gain = places.maybe("last_norm_gain");
+    let last_norm_bias = places.maybe("last_norm_bias");
+    let pooler = places.maybe("pooler.weight");
+    let pooler = pooler.map(|weight| Pooler { weight, bias: places.one("pooler.bias") });
+    debug_assert!(places.values.is_empty(), "a place for every slot");
+    let config = Arc::new(config);
+    Encoder { embeddings, layers, distance_bias, last_norm_gain, last_norm_bias, pooler, config }
 }

@@ -1,8 +1,16 @@
 //! The fused operations against ordinary ones, and dropout.
 
+mod config;
+mod descriptions;
+mod families;
+mod files;
+mod reference;
+
+use burn::tensor::TensorData;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::description::{EmbeddingSpec, Positions, Projection};
 use super::*;
 use crate::heads::{HeadInput, Moment, Task};
 use crate::parameters::{named, names, replace, to_vec};
@@ -41,6 +49,18 @@ fn batch(lengths: &[usize]) -> TokenBatch {
     TokenBatch::new(&sequences.iter().collect::<Vec<_>>())
 }
 
+fn setting<'a>(encoder: &'a Encoder, packing: &'a Packing, relations: &'a Relations) -> Setting<'a> {
+    Setting {
+        config: &encoder.config,
+        number: 0,
+        packing,
+        relations,
+        dropouts: Dropouts::NONE,
+        panels: None,
+        outputs: Outputs::All,
+    }
+}
+
 fn random_rows(rows: usize, columns: usize, seed: u64) -> Tensor<2> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let values: Vec<f32> = (0..rows * columns).map(|_| random.random_range(-1.0..1.0)).collect();
@@ -70,13 +90,8 @@ fn a_fused_layer_equals_ordinary_operations() {
         let both = [Outputs::All, Outputs::First];
         for (lengths, outputs) in SHAPES.iter().flat_map(|&lengths| both.map(|outputs| (lengths, outputs))) {
             let packing = Packing::new(&batch(lengths).offsets);
-            let setting = Setting {
-                shape: layer::shape(&encoder.config),
-                packing: &packing,
-                dropouts: None,
-                panels: None,
-                outputs,
-            };
+            let relations = Relations::new(&encoder.config, None, &packing, &device());
+            let setting = Setting { outputs, ..setting(&encoder, &packing, &relations) };
             let results = [Layer::forward, Layer::forward_plain].map(|forward| {
                 let x = random_rows(lengths.iter().sum(), hidden, 5).require_grad();
                 let y = forward(layer, x.clone(), &setting);
@@ -114,19 +129,22 @@ fn packed_weights_give_the_same_states() {
 
 #[test]
 fn fused_embeddings_equal_ordinary_operations() {
-    for (types, first) in [(2, 0), (0, 0), (1, 2)] {
-        let encoder =
-            encoder(EncoderConfig { type_vocab_size: types, first_position: first, ..config(32, 4) });
+    for (n_types, first, width) in [(2, 0, 32), (0, 0, 32), (1, 2, 32), (2, 0, 12)] {
+        let projection = if width == 32 { Projection::None } else { Projection::AfterNorm };
+        let positions = Positions::Learned { rows: 512, first };
+        let embeddings = EmbeddingSpec { width, projection, positions, n_types, norm: true };
+        let encoder = encoder(EncoderConfig { embeddings, ..config(32, 4) });
+        let n_names = 4 + usize::from(n_types > 0) + if width == 32 { 0 } else { 2 };
         for lengths in SHAPES {
             let batch = batch(lengths);
-            let fused = encoder.embed(&batch, Dropout::NONE);
-            let plain = encoder.embed_plain(&batch, Dropout::NONE);
+            let fused = encoder.embeddings.forward(&encoder.config, &batch, Dropout::NONE);
+            let plain = encoder.embeddings.forward_plain(&encoder.config, &batch, Dropout::NONE);
             let (values, plain_values) = (to_vec(fused.clone()), to_vec(plain.clone()));
             assert!(apart(&values, &plain_values) < 1e-5, "{}", apart(&values, &plain_values));
             let fused = gradients(&encoder.embeddings, fused);
             let plain = gradients(&encoder.embeddings, plain);
             let names = names(&encoder.embeddings);
-            assert_eq!(names.len(), if types > 0 { 5 } else { 4 });
+            assert_eq!(names.len(), n_names);
             for name in names {
                 let (fused, plain) = (fused.values(&name).unwrap(), plain.values(&name).unwrap());
                 assert!(apart(&fused, &plain) < 1e-4, "{name}: {}", apart(&fused, &plain));
@@ -170,9 +188,8 @@ fn each_place_of_dropout_has_an_effect_of_its_own() {
         Dropouts { hidden2: one, ..none },
     ]
     .map(|dropouts| {
-        let shape = layer::shape(&encoder.config);
-        let outputs = Outputs::All;
-        let setting = Setting { shape, packing: &packing, dropouts: Some(dropouts), panels: None, outputs };
+        let relations = Relations::new(&encoder.config, None, &packing, &device());
+        let setting = Setting { dropouts, ..setting(&encoder, &packing, &relations) };
         to_vec(encoder.layers[0].forward(random_rows(6, 32, 5), &setting))
     });
     for (n, a) in outputs.iter().enumerate() {
@@ -223,31 +240,6 @@ fn gradients_through_dropout_are_slopes_of_the_loss() {
         // The loss has seven digits, of which the difference leaves few when the gradient is small.
         let tolerance = 0.02 * square + 3e-7 / epsilon;
         assert!((slope - square).abs() < tolerance, "{name}: {slope} instead of {square}");
-    }
-}
-
-#[test]
-fn an_encoder_that_is_written_reads_back_as_the_same_bytes() {
-    let families = [
-        "bert",
-        "roberta",
-        "distilbert",
-        "bert-f16",
-        "bert-sharded-bf16",
-        "bert-prefixed",
-        "bert-gamma-beta",
-    ];
-    for (family, pooler) in families.into_iter().flat_map(|family| [(family, true), (family, false)]) {
-        let (encoder, _) = Encoder::load(&golden(family), pooler, 1, &device()).unwrap();
-        let (config, weights) = encoder.export().unwrap();
-        assert!(!String::from_utf8_lossy(&config).contains("float16"), "{family}");
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("config.json"), &config).unwrap();
-        std::fs::write(folder.path().join("model.safetensors"), &weights).unwrap();
-        let (again, report) = Encoder::load(folder.path(), pooler, 2, &device()).unwrap();
-        assert_eq!(report, LoadReport::default(), "{family}");
-        assert!(again.export().unwrap() == (config, weights), "{family}");
-        assert_eq!(named(&again), named(&encoder), "{family}");
     }
 }
 
