@@ -1,0 +1,10 @@
+//! The library as a program that embeds it sees it: no terminal, no flags.
+
+#[cfg(test)]
+mod models;
+#[cfg(test)]
+mod streams;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod trainings;
