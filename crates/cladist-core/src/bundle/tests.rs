@@ -1,5 +1,3 @@
-#![expect(clippy::print_stdout, reason = "a test says what it skips")]
-
 use super::*;
 
 fn bundle(folder: &Path) -> PathBuf {

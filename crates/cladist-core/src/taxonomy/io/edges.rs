@@ -18,9 +18,8 @@ pub(super) struct Edge<'a> {
 /// Adds the edges of a whole file.
 ///
 /// A root marker is the root only where it is nobody's child: a label may be called `root`, but `ROOT` as a child is a
-/// slip. A file that has a root
-/// says which labels hang under it, so a parent that is nobody's child is unknown; without a root, such parents
-/// are where the hierarchy starts.
+/// slip. A file that has a root says which labels hang under it, so a parent that is nobody's child is unknown; without
+/// a root, such parents are where the hierarchy starts.
 pub(super) fn add(source: &Source<'_>, edges: &[Edge<'_>], builder: &mut Builder) {
     let label = |root: &str| root != ROOT && edges.iter().any(|edge| edge.child == root);
     let roots: Vec<&str> = ROOTS.into_iter().filter(|root| !label(root)).collect();
