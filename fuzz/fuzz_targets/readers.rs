@@ -1,7 +1,7 @@
 //! No bytes make a corpus reader panic, and every record is counted once.
 #![no_main]
 
-use cladist_core::readers::{FORMATS, ReadOptions, Reader};
+use cladist_core::readers::{Expect, FORMATS, ReadOptions, Reader};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -9,7 +9,8 @@ fuzz_target!(|input: &[u8]| {
     // One value past the table means: sniff.
     let streams: Vec<_> = FORMATS.iter().filter(|info| !info.is_folder()).collect();
     let format = streams.get(choice as usize % (streams.len() + 1)).map(|info| info.format);
-    let options = ReadOptions { max_record: 1 << 16, ..ReadOptions::default() };
+    let expect = if choice < 128 { Expect::Labelled } else { Expect::Text };
+    let options = ReadOptions { max_record: 1 << 16, expect, ..ReadOptions::default() };
     let Ok(mut reader) = Reader::stream("fuzz", std::io::Cursor::new(bytes.to_vec()), format, &options) else { return };
     let (mut kept, mut rejected) = (0, 0);
     for record in reader.by_ref() {

@@ -81,7 +81,7 @@ pub enum CorpusError {
 
 fn list(examples: &[UnknownLabel], labels: usize) -> String {
     let one = |UnknownLabel { id, documents, first }: &UnknownLabel| match first {
-        Some(first) => format!("`{id}` ({documents}, first at {first})"),
+        Some(first) => format!("`{id}` ({documents}) from {first}"),
         None => format!("`{id}` ({documents})"),
     };
     let shown: Vec<String> = examples.iter().map(one).collect();

@@ -64,8 +64,7 @@ fn unknown_labels_stop_are_dropped_or_added() {
     let file = folder.0.path().join("train.jsonl").display().to_string();
     assert!(
         message.starts_with(&format!(
-            "2 gold labels in 3 documents are not in the taxonomy: `ferry` (2, first at {file}:1), \
-             `boat` (1, first at {file}:3)\nhint: "
+            "2 gold labels in 3 documents are not in the taxonomy: `ferry` (2) from {file}:1, `boat` (1) from {file}:3\nhint: "
         )),
         "{message}"
     );
@@ -126,7 +125,7 @@ fn labels_without_documents_leave_with_their_gold() {
     };
     let (split, report) = load_test(&drop).unwrap();
     assert_eq!((split.gold[0].len(), report.unknown_labels.labels), (1, 1));
-    assert!(load_test(&DataConfig::default()).unwrap_err().to_string().contains("`bike` (1, first at "));
+    assert!(load_test(&DataConfig::default()).unwrap_err().to_string().contains("`bike` (1) from "));
 }
 
 #[test]

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::bad_line::Fault;
+use super::header::Header;
 use super::lines::{Advance, Lines};
-use super::write::{self, Reason, WriteOptions};
-use super::{BadKind, BadLine, Parsed, ReadOptions, Records, Stream, indicator};
+use super::write::{Reason, WriteOptions};
+use super::{BadKind, BadLine, Parsed, ReadOptions, Records, Stream};
 use crate::document::Document;
 use crate::taxonomy::Origin;
 
@@ -47,105 +48,6 @@ struct Columns {
     /// The line where it starts.
     start: usize,
     ended: bool,
-}
-
-/// Where the columns are.
-struct Header {
-    n_columns: usize,
-    id: Option<usize>,
-    text: Vec<usize>,
-    /// What these columns are called.
-    text_names: Vec<String>,
-    labels: Option<usize>,
-    drop: Option<usize>,
-}
-
-impl Header {
-    fn new(names: &[String], options: &ReadOptions) -> Result<Self, BadKind> {
-        let find = |wanted: &str| {
-            let mut columns = (0..names.len()).filter(|&n| names[n].trim().eq_ignore_ascii_case(wanted));
-            match (columns.next(), columns.next()) {
-                (Some(_), Some(_)) => {
-                    Err(BadKind::Header(format!("column `{wanted}` occurs twice in the header")))
-                }
-                (column, _) => Ok(column),
-            }
-        };
-        let first = |(wanted, required): (Vec<String>, bool)| {
-            let found: Vec<Option<usize>> = wanted.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
-            match (found.into_iter().flatten().next(), wanted.first()) {
-                (None, Some(wanted)) if required => Err(missing(wanted, names)),
-                (found, _) => Ok(found),
-            }
-        };
-        let wanted = options.text_fields();
-        let found: Vec<Option<usize>> =
-            wanted.names.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
-        if let Some(n) = found.iter().position(Option::is_none).filter(|_| wanted.chosen) {
-            return Err(missing(&wanted.names[n], names));
-        }
-        let text: Vec<usize> =
-            wanted.choose(|n| found[n].is_some()).into_iter().filter_map(|n| found[n]).collect();
-        if text.is_empty() {
-            return Err(missing("text", names));
-        }
-        Ok(Self {
-            n_columns: names.len(),
-            id: first(options.id_fields())?,
-            text_names: text.iter().map(|&column| names[column].trim().to_owned()).collect(),
-            text,
-            labels: first(options.labels_fields())?,
-            drop: options.drop_field().map(find).transpose()?.flatten(),
-        })
-    }
-
-    fn document(
-        &self,
-        mut fields: Vec<String>,
-        line: usize,
-        options: &ReadOptions,
-    ) -> Result<Parsed, BadKind> {
-        if fields.len() != self.n_columns {
-            return Err(BadKind::Columns { expected: self.n_columns, found: fields.len() });
-        }
-        if let Some(column) = self.drop {
-            match fields[column].trim().to_ascii_lowercase().as_str() {
-                "true" | "1" | "yes" => return Ok(Parsed::Dropped),
-                "false" | "0" | "no" | "" => {}
-                _ => {
-                    let expected = "`true` or `false`".to_owned();
-                    return Err(BadKind::Malformed { expected, found: std::mem::take(&mut fields[column]) });
-                }
-            }
-        }
-        let labels = match self.labels {
-            Some(column) => labels(&fields[column], &options.label_separator)?,
-            None => Vec::new(),
-        };
-        let mut take = |column: usize| std::mem::take(&mut fields[column]);
-        let id = self.id.map(&mut take).filter(|id| !id.is_empty());
-        let text = self.text.iter().map(|&column| take(column)).collect::<Vec<_>>().join("\n");
-        let id = id.unwrap_or_else(|| options.id_of_line(line));
-        Ok(Parsed::Document(Document { id, text, labels, features: None }))
-    }
-}
-
-fn missing(wanted: &str, names: &[String]) -> BadKind {
-    BadKind::Header(format!("no column `{wanted}`; the header has {}", write::quoted(names)))
-}
-
-/// The labels of a cell. A list as JSON or Python write it would become one odd label, so it is refused.
-fn labels(cell: &str, separator: &str) -> Result<Vec<String>, BadKind> {
-    let cell = cell.trim();
-    let is_list = ["['", "[\"", "[]"].iter().any(|start| cell.starts_with(start)) && cell.ends_with(']');
-    if is_list {
-        let expected = format!("labels separated by `{separator}`");
-        return Err(BadKind::Malformed { expected, found: write::excerpt(cell) });
-    }
-    let labels: Vec<String> =
-        cell.split(separator).map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned).collect();
-    indicator::check(&labels)?;
-    Ok(labels)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -40,7 +40,9 @@ struct Jsonl {
     text: TextFields,
     /// Which of the text fields were in a record.
     text_met: Vec<bool>,
-    /// Names of the first record's fields, for messages.
+    /// Whether a record has become a document.
+    made: bool,
+    /// Names of the first document's fields, for messages.
     names: Vec<String>,
     indicators: Indicators,
 }
@@ -79,6 +81,7 @@ impl Jsonl {
             labels: Named::new(options.labels_fields()),
             text_met: vec![false; text.names.len()],
             text,
+            made: false,
             names: Vec::new(),
             indicators: Indicators::default(),
             options: options.clone(),
@@ -131,9 +134,6 @@ impl LineFormat for Jsonl {
         let mut names = Vec::new();
         let fields =
             fields(text, |key| self.keeps(key), &mut names).map_err(|error| Fault::json(text, &error))?;
-        if self.names.is_empty() {
-            self.names.clone_from(&names);
-        }
         let language = self.options.language.clone();
         let line = Line { text, language: language.as_deref(), whole_numbers: false };
         if self.drops(line, &fields)? {
@@ -151,12 +151,15 @@ impl LineFormat for Jsonl {
             }
         };
         let id = id.unwrap_or_else(|| self.options.id_of_line(number));
+        if !self.made {
+            (self.made, self.names) = (true, names);
+        }
         Ok(Parsed::Document(Document { id, text, labels, features: None }))
     }
 
     fn end(&mut self) -> Result<(), (usize, BadKind)> {
-        // Without a record there is nothing to miss.
-        if self.names.is_empty() {
+        // Without a document there is nothing to miss.
+        if !self.made {
             return Ok(());
         }
         let text = self.text.names.iter().zip(&self.text_met).find(|(_, met)| self.text.chosen && !**met);

@@ -21,6 +21,7 @@ mod eurlex57k;
 mod fasttext;
 mod folder;
 mod formats;
+mod header;
 mod hiagm;
 mod indicator;
 mod input;

@@ -63,6 +63,8 @@ fn a_named_field_that_is_missing_is_an_error() {
         ]
     );
     assert!(messages("f.jsonl", "\n", &options).is_empty());
+    let dropping = ReadOptions { drop_field: Some("leak".into()), ..options };
+    assert!(messages("f.jsonl", "{\"leak\": true, \"body\": \"x\"}\n", &dropping).is_empty());
     let options = ReadOptions { labels_field: Some("topics".into()), ..ReadOptions::default() };
     let message = messages("f.jsonl", "{\"text\": \"x\"}\n", &options);
     assert_eq!(message, ["f.jsonl: no record has a field `topics`; there is `text`"]);
@@ -146,7 +148,7 @@ fn a_column_that_is_read_must_not_occur_twice() {
     let default = ReadOptions::default();
     let message = messages("f.csv", "id,text,labels,Text\n1,a,b,c\n", &default);
     assert_eq!(message, ["f.csv:1: column `text` occurs twice in the header"]);
-    assert_eq!(texts("f.csv", "id,text,note,note\n1,a,b,c\n", &default), ["a"]);
+    assert_eq!(texts("f.csv", "id,text,body,body\n1,a,b,c\n", &default), ["a"]);
 }
 
 #[test]

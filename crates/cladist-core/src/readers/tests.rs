@@ -269,6 +269,7 @@ proptest! {
         options in prop_oneof![
             Just(ReadOptions::default()),
             Just(ReadOptions { max_record: 20, drop_field: Some("id".into()), ..ReadOptions::default() }),
+            Just(ReadOptions { text_field: Some("text,a.b".into()), expect: Expect::Text, ..ReadOptions::default() }),
         ],
     ) {
         for format in streams() {

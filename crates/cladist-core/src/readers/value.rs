@@ -131,7 +131,7 @@ impl<'a> Line<'a> {
             let Some((_, value)) = texts.first().filter(|(_, value)| value.get() != "null") else {
                 return Ok(Found::OtherLanguage);
             };
-            return Line { language: None, ..self }.values(*value);
+            return Line { language: None, ..self }.values(value);
         }
         if written == "null" {
             return Ok(Found::Null);
