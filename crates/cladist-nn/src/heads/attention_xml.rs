@@ -71,7 +71,7 @@ impl HeadConfig for AttentionXmlConfig {
         let Self { units, layers, hidden, word_dropout, dropout } = self;
         check_recurrent("attention-xml.units", *units)?;
         check_layers("attention-xml.layers", *layers)?;
-        check_hidden(&[("attention-xml.hidden", hidden)])?;
+        check_hidden(&[("attention-xml.hidden", hidden.as_slice())])?;
         check_rates(&[("attention-xml.word_dropout", *word_dropout), ("attention-xml.dropout", *dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let random = &mut random;

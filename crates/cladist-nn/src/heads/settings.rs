@@ -89,8 +89,8 @@ mod tests {
             check_widths(&[("head.other", WIDEST), (key, 0)]),
             check_widths(&[(key, WIDEST + 1)]),
             check_width_or_none(key, WIDEST + 1),
-            check_hidden(&[("head.other", &[]), (key, &[1, 0])]),
-            check_hidden(&[(key, &[1; DEEPEST + 1])]),
+            check_hidden(&[("head.other", &[][..]), (key, &[1, 0][..])]),
+            check_hidden(&[(key, &[1; DEEPEST + 1][..])]),
             check_recurrent(key, WIDEST_RECURRENT + 1),
             check_layers(key, 0),
             check_layers(key, DEEPEST + 1),
@@ -103,7 +103,7 @@ mod tests {
         check_rates(&[(key, 0.0)]).unwrap();
         check_weights(&[(key, 0.0)]).unwrap();
         check_width_or_none(key, 0).unwrap();
-        check_hidden(&[(key, &[]), (key, &[WIDEST])]).unwrap();
+        check_hidden(&[(key, &[][..]), (key, &[WIDEST][..])]).unwrap();
         check_matrix(key, 3, &[LARGEST, 1]).unwrap();
     }
 }

@@ -75,8 +75,8 @@ impl ExpertsConfig {
             return Err(setting("experts.experts", "at least one, and none twice", list()));
         }
         check_hidden(&[
-            ("experts.hidden", &self.hidden),
-            ("experts.document_hidden", &self.document_hidden),
+            ("experts.hidden", &self.hidden[..]),
+            ("experts.document_hidden", &self.document_hidden[..]),
         ])?;
         check_weights(&[("experts.diversity", self.diversity)])?;
         check_rates(&[("experts.dropout", self.dropout)])?;

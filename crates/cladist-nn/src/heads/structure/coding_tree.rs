@@ -50,6 +50,7 @@ pub const ABOUT: &str = "message passing up a coding tree of minimal structural 
 
 /// Labels above which `auto` takes means: sums grow with the labels.
 const SUM_UP_TO: usize = 1000;
+
 structured! {
     /// Settings of the coding-tree head.
     CodingTreeConfig of "coding-tree", output_dropout = 0.5, recursive_regularisation = 1e-6 {

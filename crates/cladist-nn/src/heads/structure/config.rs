@@ -55,7 +55,6 @@ pub(super) struct GraphSettings {
     pub(super) variant: Variant,
     pub(super) layers: usize,
     pub(super) node_size: usize,
-    pub(super) node_dropout: f64,
     /// The key of `node_size`, for what does not fit.
     pub(super) node_size_key: &'static str,
 }
@@ -164,7 +163,6 @@ macro_rules! propagating {
                     variant,
                     layers: self.layers,
                     node_size: self.node_size,
-                    node_dropout: self.node_dropout,
                     node_size_key: concat!($name, ".node_size"),
                 })
             }

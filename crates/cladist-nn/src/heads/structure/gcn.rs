@@ -82,7 +82,9 @@ impl GraphConvolution {
         dropout: f64,
         device: &Device,
     ) -> impl FnMut(&Nodes, &mut ChaCha8Rng) -> Layer {
-        move |nodes, random| Layer::Gcn(Self::new(nodes, width, dropout, random, device))
+        move |nodes: &Nodes, random: &mut ChaCha8Rng| {
+            Layer::Gcn(Self::new(nodes, width, dropout, random, device))
+        }
     }
 
     pub(super) fn new(

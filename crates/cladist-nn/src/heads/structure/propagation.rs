@@ -186,7 +186,7 @@ impl Propagation {
         mut layer: impl FnMut(&Nodes, &mut ChaCha8Rng) -> Layer,
         random: &mut ChaCha8Rng,
     ) -> Result<Self> {
-        let GraphSettings { common, variant, layers, node_size, node_dropout: _, node_size_key } = *settings;
+        let GraphSettings { common, variant, layers, node_size, node_size_key } = *settings;
         let Common { form, pool, dropout, output_dropout, recursive_regularisation, loss } = common;
         let (hidden, device) = (context.hidden_size, context.device);
         let full = form.is_full(context.taxonomy.n_labels());
