@@ -17,24 +17,24 @@ pub use ranking::ranking;
 
 use crate::fused::{self, is_cpu};
 
-/// What is minimised when a document can have any number of labels.
+/// The loss of documents with any number of labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// Binary cross-entropy, every label for itself.
+    /// Binary cross-entropy.
     #[default]
     Bce,
-    /// 1 − ½(F⁺ + F⁻), what is measured in the end, made smooth.
+    /// A differentiable F-measure, 1 − ½(F⁺ + F⁻).
     FMeasure,
     /// The sum of both: the second has next to no gradient where probabilities are near 0 or 1.
     BceAndF,
-    /// Binary cross-entropy in which what is already right counts little.
+    /// Focal loss: binary cross-entropy that down-weights easy examples.
     Focal,
-    /// The same for labels that a document does not have, forgiving those below 0.05.
+    /// Asymmetric loss: focal on negatives alone, with probabilities shifted by 0.05.
     Asymmetric,
-    /// Whether labels of a document come before all others; probabilities say nothing but the order.
+    /// A pairwise ranking loss of positives above negatives; probabilities are not calibrated.
     Ranking,
-    /// Binary cross-entropy of what is left when every label is as likely as its likeliest descendant.
+    /// The max constraint loss: binary cross-entropy after every label is given its likeliest descendant's probability.
     Coherent,
 }
 

@@ -10,6 +10,7 @@ use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
 use crate::descriptions::DescriptionVector::Mean;
+use crate::encoder::{Encoded, Mode};
 use crate::fused::Values;
 use crate::heads::attention_xml::AttentionXmlConfig;
 use crate::heads::branches::BranchesConfig;
@@ -26,12 +27,12 @@ use crate::heads::structure::gcn::HierarchyGcnConfig;
 use crate::heads::structure::hi_match::HiMatchConfig;
 use crate::heads::text_cnn::TextCnnConfig;
 use crate::heads::xml_cnn::XmlCnnConfig;
-use crate::heads::{AnyHeadConfig, Task};
+use crate::heads::{AnyHeadConfig, HeadContext, Task};
 use crate::model::{Design, Network, NeuralModel};
 use crate::parameters::{self, Place, follow_place};
 use crate::shortlist::ShortlistConfig;
 use crate::source::EncoderSource;
-use crate::tokens::TokensConfig;
+use crate::tokens::{Sequence, TokenBatch, TokensConfig};
 use crate::train::Examples;
 
 /// Texts with their labels, each label's ancestors with it. `gold-fund` is both a metal and a fund.
@@ -92,6 +93,13 @@ impl Toy {
         LabelCounts::of(&self.gold, self.taxonomy.n_labels())
     }
 
+    /// What a model's encoder makes of all documents.
+    pub(crate) fn encoded(&self, model: &NeuralModel) -> Encoded {
+        let tokens = model.tokenize(&self.documents).unwrap();
+        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
+        model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Inference(None))
+    }
+
     /// A model that can learn, over `scratch:tiny`.
     pub(crate) fn model(&self, design: Design, seed: u64) -> NeuralModel {
         self.model_on(&Device::flex().autodiff(), design, seed)
@@ -112,6 +120,36 @@ impl Toy {
         .unwrap()
         .0
     }
+}
+
+/// What a head is built from on an encoder of one layer and four units.
+pub(crate) fn context<'a>(
+    taxonomy: &'a Taxonomy,
+    label_counts: &'a LabelCounts,
+    device: &'a Device,
+) -> HeadContext<'a> {
+    HeadContext {
+        taxonomy,
+        only: None,
+        label_counts,
+        hidden_size: 4,
+        n_layers: 1,
+        task: Task::default(),
+        label_smoothing: 0.0,
+        prior_bias: false,
+        labels: None,
+        shortlist: None,
+        trees: Box::leak(Box::default()),
+        device,
+        seed: 1,
+    }
+}
+
+/// Values that agree one by one, and are as many.
+#[track_caller]
+pub(crate) fn near(got: &[f32], expected: &[f32], tolerance: f32) {
+    let same = got.iter().zip(expected).all(|(a, b)| (a - b).abs() <= tolerance * b.abs().max(1.0));
+    assert!(got.len() == expected.len() && same, "{got:?} instead of {expected:?}");
 }
 
 /// A design for short texts.

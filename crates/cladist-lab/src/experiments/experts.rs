@@ -4,15 +4,10 @@
 //! published for 4,000 labels and a RoBERTa of twelve layers; small encoders want more (`--learning-rate 2e-4`). Few,
 //! medium and many are labels with up to 20, up to 100 and more training documents (`metrics.few_at_most`).
 
-use super::{Column, Experiment, Setting, Variant, View};
+use super::{Column, Experiment, RATE, RATE_ABOVE, RATE_OF_LABELS, Setting, Variant, View, WORDS};
 
 const HEAD: Setting = ("head", "experts");
 const ALIKE: Setting = ("experts.diversity", "0");
-/// Networks on word vectors have vectors and rates of their own, whatever the transformers get.
-const WORDS: Setting = ("encoder", "words:300");
-const RATE: Setting = ("train.learning_rate", "1e-3");
-const RATE_OF_LABELS: Setting = ("train.labels.learning_rate", "1e-3");
-const RATE_ABOVE: Setting = ("train.output.learning_rate", "1e-3");
 
 const fn experts(list: &'static str) -> Setting {
     ("experts.experts", list)

@@ -5,7 +5,7 @@
 //! of the first level (`--set data.max_levels=1 --set data.ancestors=add`); where documents have one label each, say
 //! `--set task=multi-class`.
 
-use super::{Column, Experiment, RATE, RATE_ABOVE, Setting, Variant, WORDS};
+use super::{Column, Experiment, RATE, RATE_ABOVE, RATE_OF_LABELS, Setting, Variant, WORDS};
 
 const HEAD: Setting = ("head", "label-attention");
 
@@ -26,10 +26,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
                 ("decode.rule", "predicted-count"),
             ],
         ),
-        Variant::new(
-            "biforest",
-            &[("head", "biforest"), WORDS, RATE, RATE_ABOVE, ("train.labels.learning_rate", "1e-3")],
-        ),
+        Variant::new("biforest", &[("head", "biforest"), WORDS, RATE, RATE_ABOVE, RATE_OF_LABELS]),
         Variant::new(
             "frozen",
             &[

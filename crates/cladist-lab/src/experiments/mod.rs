@@ -72,6 +72,7 @@ pub type Setting = (&'static str, &'static str);
 /// Word vectors of the usual width, without a file, and the rates that networks on them learn at whatever transformers get.
 const WORDS: Setting = ("encoder", "words:300");
 const RATE: Setting = ("train.learning_rate", "1e-3");
+const RATE_OF_LABELS: Setting = ("train.labels.learning_rate", "1e-3");
 const RATE_ABOVE: Setting = ("train.output.learning_rate", "1e-3");
 
 /// One of the things compared.

@@ -1,4 +1,4 @@
-//! A BiLSTM over words, every label looking at its states, and one network that answers for all labels (You et al. 2019).
+//! AttentionXML: a BiLSTM over words, label-wise attention over its states, and one perceptron that all labels share (You et al. 2019).
 //!
 //! For up to some ten thousand labels at once; the paper's trees over more labels are not here. Its cells start from
 //! learnt states, these from zeros.
@@ -7,23 +7,23 @@ use std::ops::RangeInclusive;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use cladist_core::LabelId;
 use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::experts::LabelLook;
-use super::{
-    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
-};
+use super::per_label::by_logits;
+use super::settings::{check_hidden, check_layers, check_rates, check_recurrent};
+use super::{DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
 use crate::blocks::{Bidirectional, Cell, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
 use crate::losses::Loss;
 
 /// One line of help.
-pub const ABOUT: &str = "labels look at the states of a BiLSTM on word vectors (AttentionXML)";
+pub const ABOUT: &str = "label-wise attention over a BiLSTM on word vectors (AttentionXML)";
 
 /// Settings of the head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,31 +63,16 @@ pub struct AttentionXml {
 impl HeadConfig for AttentionXmlConfig {
     type Head = AttentionXml;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn masking(&self) -> Masking {
         Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<AttentionXml> {
         let Self { units, layers, hidden, word_dropout, dropout } = self;
-        if *units == 0 {
-            return Err(setting("attention-xml.units", "at least 1", units));
-        }
-        if *layers == 0 {
-            return Err(setting("attention-xml.layers", "at least 1", layers));
-        }
-        if hidden.contains(&0) {
-            return Err(setting("attention-xml.hidden", "widths of at least 1", format!("{hidden:?}")));
-        }
-        for (key, rate) in [("attention-xml.word_dropout", word_dropout), ("attention-xml.dropout", dropout)]
-        {
-            if !(0.0..1.0).contains(rate) {
-                return Err(setting(key, "at least 0 and below 1", rate));
-            }
-        }
+        check_recurrent("attention-xml.units", *units)?;
+        check_layers("attention-xml.layers", *layers)?;
+        check_hidden(&[("attention-xml.hidden", hidden.as_slice())])?;
+        check_rates(&[("attention-xml.word_dropout", *word_dropout), ("attention-xml.dropout", *dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let random = &mut random;
         let (n_labels, device) = (context.taxonomy.n_labels(), context.device);
@@ -119,23 +104,13 @@ impl AttentionXml {
 }
 
 impl Head for AttentionXml {
-    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, moment)
-    }
+    by_logits!(labelwise);
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         [self.layer].into_iter().collect()
     }
 
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.labelwise.score(self.compute(input, None), top_k)
-    }
-
-    /// What each label looks with.
+    /// The attention query of each label.
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
         Some(self.look.vectors())
     }
@@ -153,10 +128,8 @@ impl Head for AttentionXml {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoder::Mode;
     use crate::heads::{AnyHeadConfig, Task};
     use crate::parameters::{names, to_vec};
-    use crate::tokens::{Sequence, TokenBatch};
     use crate::toy::{Toy, design};
 
     #[test]
@@ -164,10 +137,7 @@ mod tests {
         let toy = Toy::new(Task::MultiLabel);
         let config = AttentionXmlConfig { units: 8, hidden: vec![8], ..AttentionXmlConfig::default() };
         let model = toy.model(design(AnyHeadConfig::AttentionXml(config), Task::MultiLabel), 1);
-        let tokens = model.tokenize(&toy.documents).unwrap();
-        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-        let batch = TokenBatch::new(&sequences);
-        let documents = model.network.encoder.encode(&batch, &model.layers, Mode::Inference(None));
+        let documents = toy.encoded(&model);
         let labels: Vec<LabelId> = toy.taxonomy.labels().take(2).collect();
         let head = &model.network.head;
         let weights = head.attention(&HeadInput::new(&documents), &labels).unwrap();

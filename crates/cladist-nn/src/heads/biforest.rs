@@ -1,29 +1,29 @@
-//! Attention over n-grams that are composed of shorter ones by a tree-structured LSTM (BiForest, Wang et al. 2019).
+//! Label-wise attention over n-grams that a tree-structured LSTM composes of shorter ones (BiForest, Wang et al. 2019).
 //!
 //! A word is a node with c = i⊙u, h = o⊙tanh(c). An n-gram is a node made of two, with gates from both:
 //! ```text
 //! c = i⊙u + f_l⊙c_l + f_r⊙c_r     h = o⊙tanh(c)
 //! ```
 //! In one forest it is made of the n-gram without its last word and that word, in the other of its first word and the rest;
-//! each forest has parameters of its own, the same for all lengths. Every label weighs all nodes of both, as in
-//! [`super::label_pooling`], so that evidence is phrases rather than words.
+//! each forest has parameters of its own, the same for all lengths. Label-wise attention, as in [`super::label_pooling`], is over
+//! the nodes of both, so that evidence is phrases rather than words.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData, activation};
+use cladist_core::LabelId;
 use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::label_attention::{labels_at_once, select};
 use super::label_pooling::{pool, shares};
-use super::{
-    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
-};
+use super::per_label::by_logits;
+use super::settings::{check_rates, check_recurrent, setting};
+use super::{DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
 use crate::blocks::{Linear, Matrix, dropout};
 use crate::encoder::{LayerSet, Packing, place};
 use crate::error::Result;
@@ -31,7 +31,7 @@ use crate::fused::by_rows;
 use crate::losses::Loss;
 
 /// One line of help.
-pub const ABOUT: &str = "labels weigh n-grams composed by a tree-structured LSTM (BiForest)";
+pub const ABOUT: &str = "label-wise attention over n-grams composed by a tree-structured LSTM (BiForest)";
 
 /// Settings of the BiForest head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,8 +43,7 @@ pub struct BiforestConfig {
     pub width: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking`
-    /// or `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,
 }
 
@@ -79,10 +78,6 @@ pub struct Biforest {
 impl HeadConfig for BiforestConfig {
     type Head = Biforest;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn masking(&self) -> Masking {
         Masking::Alone
     }
@@ -92,12 +87,8 @@ impl HeadConfig for BiforestConfig {
         if !(1..=20).contains(&longest) {
             return Err(setting("biforest.longest", "1 to 20", longest));
         }
-        if width == 0 {
-            return Err(setting("biforest.width", "at least 1", width));
-        }
-        if !(0.0..1.0).contains(&dropout) {
-            return Err(setting("biforest.dropout", "at least 0 and below 1", dropout));
-        }
+        check_recurrent("biforest.width", width)?;
+        check_rates(&[("biforest.dropout", dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let (hidden, n_labels, device) = (context.hidden_size, context.taxonomy.n_labels(), context.device);
         let mut forest = || Forest {
@@ -233,20 +224,10 @@ fn by_document(spans: &[(usize, usize)], packing: &Packing) -> Grams {
 }
 
 impl Head for Biforest {
-    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, moment)
-    }
+    by_logits!(labelwise);
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         [self.layer].into_iter().collect()
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.labelwise.score(self.compute(input, None), top_k)
-    }
-
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

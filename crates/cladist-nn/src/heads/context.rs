@@ -28,7 +28,7 @@ pub struct HeadContext<'a> {
     pub task: Task,
     /// Share of the target given to all labels alike.
     pub label_smoothing: f64,
-    /// Whether outputs of labels begin at how often each occurs.
+    /// Whether output biases are initialised to the label prior's log-odds.
     pub prior_bias: bool,
     /// Vectors of label descriptions, for a new head that starts from them.
     pub labels: Option<&'a Tensor<2>>,
@@ -49,8 +49,12 @@ impl HeadContext<'_> {
         self.only.map_or_else(|| self.taxonomy.labels().collect(), <[LabelId]>::to_vec)
     }
 
-    /// Biases for the outputs of [`HeadContext::answered`] to begin with: the log-odds of how often training documents have
-    /// each, or 0.
+    /// How many of them there are.
+    pub(crate) fn n_answered(&self) -> usize {
+        self.only.map_or_else(|| self.taxonomy.n_labels(), <[LabelId]>::len)
+    }
+
+    /// Initial output biases of [`HeadContext::answered`]: the label prior's log-odds, or 0.
     ///
     /// An output that starts at even odds spends hundreds of updates on learning that its label is rare, by weights that
     /// have better to do.

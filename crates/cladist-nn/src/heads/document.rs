@@ -1,4 +1,4 @@
-//! The document vector that heads without an eye for tokens read.
+//! The document vector, for heads without token-level attention.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl Pool {
     pub(crate) fn at(self, context: &HeadContext<'_>) -> Result<DocumentVector> {
         if context.n_layers == 0 && self != Self::Mean {
             return Err(Error::Head {
-                problem: "`[CLS]` says nothing of a document where words have no context".to_owned(),
+                problem: "word vectors have no context, so `[CLS]` is the same for every document".to_owned(),
                 hint: "use `pool = \"mean\"` in the head's section on word vectors",
             });
         }

@@ -13,13 +13,14 @@ use rand_chacha::ChaCha8Rng;
 
 pub use super::label_sequence::LabelSequencer;
 use super::label_sequence::{Emit, Emitter, Memory, State, emitting};
-use super::{HeadConfig, HeadContext, setting};
+use super::settings::check_recurrent;
+use super::{HeadConfig, HeadContext};
 use crate::blocks::{Bidirectional, Cell, Linear, Matrix, Recurrence};
 use crate::encoder::Encoded;
 use crate::error::Result;
 
 /// One line of help.
-pub const ABOUT: &str = "labels in sequence from a GRU with attention on word vectors (EncDec)";
+pub const ABOUT: &str = "label sequences from a GRU encoder-decoder on word vectors (EncDec)";
 
 emitting! {
     /// Settings of the EncDec head.
@@ -51,14 +52,8 @@ pub struct EncDec {
 impl HeadConfig for EncDecConfig {
     type Head = LabelSequencer;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelSequencer> {
-        if !(1..=4096).contains(&self.hidden) {
-            return Err(setting("enc-dec.hidden", "1 to 4096", self.hidden));
-        }
+        check_recurrent("enc-dec.hidden", self.hidden)?;
         LabelSequencer::new(context, self.emission()?, |n_labels, random| {
             let network = EncDec::new(self.hidden, context.hidden_size, n_labels, random, context.device);
             Ok(Emitter::EncDec(network))

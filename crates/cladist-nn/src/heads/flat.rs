@@ -1,4 +1,4 @@
-//! Multi-label BERT: one linear output per label on the document vector, blind to the hierarchy.
+//! Multi-label BERT: a linear output layer over labels on the document vector, without the hierarchy.
 //!
 //! h = `[CLS]` of the last layer, or tanh(W_p·`[CLS]` + b_p); p = σ(W·drop(h) + b), trained with binary
 //! cross-entropy, or softmax with cross-entropy when each document has one label. The baseline of every paper on
@@ -8,18 +8,14 @@
 use std::ops::RangeInclusive;
 
 use burn::module::Module;
-use burn::tensor::Tensor;
-use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 pub use super::Pool;
-use super::{
-    DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective,
-    setting,
-};
+use super::per_label::by_outputs;
+use super::settings::{check_rates, check_weights, setting};
+use super::{DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
 use crate::blocks::dropout;
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
@@ -27,7 +23,7 @@ use crate::losses::Loss;
 use crate::shortlist::{Outputs, Vectors};
 
 /// One line of help.
-pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";
+pub const ABOUT: &str = "fine-tuned encoder with a linear output layer over labels (multi-label BERT)";
 
 /// Settings of the flat head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,10 +33,9 @@ pub struct FlatConfig {
     pub pool: Pool,
     /// Dropout on the document vector.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,
-    /// What it costs that outputs of adjacent labels differ.
+    /// λ of recursive regularisation, ½λ·Σ‖w_parent − w_child‖² over the output weights of adjacent labels.
     pub recursive_regularisation: f64,
 }
 
@@ -75,13 +70,8 @@ impl HeadConfig for FlatConfig {
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Flat> {
         let Self { pool, dropout, loss, recursive_regularisation } = *self;
-        if !(0.0..1.0).contains(&dropout) {
-            return Err(setting("flat.dropout", "at least 0 and below 1", dropout));
-        }
-        if !(recursive_regularisation >= 0.0 && recursive_regularisation.is_finite()) {
-            let key = "flat.recursive_regularisation";
-            return Err(setting(key, "at least 0", recursive_regularisation));
-        }
+        check_rates(&[("flat.dropout", dropout)])?;
+        check_weights(&[("flat.recursive_regularisation", recursive_regularisation)])?;
         if context.shortlist.is_some() && recursive_regularisation > 0.0 {
             let key = "flat.recursive_regularisation";
             return Err(setting(key, "0 with a shortlist", recursive_regularisation));
@@ -105,33 +95,9 @@ impl Flat {
 }
 
 impl Head for Flat {
-    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        let vectors = self.vectors(input, moment.seed);
-        let objective = self.output.objective(vectors, input, gold, moment, &self.labelwise);
-        self.labelwise.regularise(objective, self.output.weight())
-    }
+    by_outputs!();
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         self.vector.layers()
-    }
-
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some(self.output.logits(self.vectors(input, None), input, &self.labelwise.labels))
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.output.score(self.vectors(input, None), input, &self.labelwise, top_k)
-    }
-
-    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
-        self.output.label_vectors()
-    }
-
-    fn outputs(&self) -> Option<&Outputs> {
-        Some(&self.output)
-    }
-
-    fn groups(&self, input: &HeadInput<'_>) -> Option<Tensor<2>> {
-        self.output.groups(self.vectors(input, None))
     }
 }

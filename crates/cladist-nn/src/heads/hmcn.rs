@@ -1,4 +1,4 @@
-//! A network with a layer for each level of the taxonomy, and outputs for levels and for all labels together.
+//! HMCN-F: a layer for each level of the taxonomy, with local outputs of the level and global outputs of all labels.
 //!
 //! With x the document vector (Wehrmann, Cerri and Barros 2018, the feed-forward network):
 //! ```text
@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use super::levels::LevelColumns;
 use super::mixture::log_odds;
+use super::settings::{check_rates, check_weights, check_widths, setting};
 use super::{
     DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Pool, Task,
-    columns, rows, setting,
+    columns, rows,
 };
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
@@ -29,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::losses::bce_with_logits;
 
 /// One line of help.
-pub const ABOUT: &str = "a layer for each level, outputs of levels and of all labels mixed (HMCN)";
+pub const ABOUT: &str = "a layer for each level, local and global outputs mixed (HMCN-F)";
 
 /// Settings of the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,9 +40,9 @@ pub struct HmcnConfig {
     pub pool: Pool,
     /// Units of each layer.
     pub hidden: usize,
-    /// Share of the levels' own outputs in the answer; the rest is of the output for all labels.
+    /// β: the share of local outputs in the probability; the rest is of the global one.
     pub beta: f64,
-    /// What it costs that a label is likelier than its parent.
+    /// λ: the weight of the hierarchical violation loss, where a label is likelier than its parent.
     pub violation: f64,
     /// Dropout on the document vector and on each layer.
     pub dropout: f64,
@@ -137,21 +138,15 @@ impl HeadConfig for HmcnConfig {
 
 impl HmcnConfig {
     fn check(&self, task: Task) -> Result<()> {
-        if self.hidden == 0 {
-            return Err(setting("hmcn.hidden", "at least 1", self.hidden));
-        }
+        check_widths(&[("hmcn.hidden", self.hidden)])?;
         if !(0.0..=1.0).contains(&self.beta) {
             return Err(setting("hmcn.beta", "0 to 1", self.beta));
         }
-        if !(self.violation >= 0.0 && self.violation.is_finite()) {
-            return Err(setting("hmcn.violation", "at least 0", self.violation));
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(setting("hmcn.dropout", "at least 0 and below 1", self.dropout));
-        }
+        check_weights(&[("hmcn.violation", self.violation)])?;
+        check_rates(&[("hmcn.dropout", self.dropout)])?;
         if task == Task::MultiClass {
             return Err(Error::Head {
-                problem: "`hmcn` labels every level, so a document has several labels".to_owned(),
+                problem: "`hmcn` predicts labels of every level, so a document has several".to_owned(),
                 hint: "use `task = \"multi-label\"`",
             });
         }
@@ -247,10 +242,8 @@ impl Head for Hmcn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoder::Mode;
     use crate::heads::{AnyHead, AnyHeadConfig};
     use crate::parameters::to_vec;
-    use crate::tokens::{Sequence, TokenBatch};
     use crate::toy::{Toy, design};
 
     #[test]
@@ -270,10 +263,7 @@ mod tests {
         let config = HmcnConfig { hidden: 16, beta: 0.25, ..HmcnConfig::default() };
         let model = toy.model(design(AnyHeadConfig::Hmcn(config), Task::MultiLabel), 1);
         let AnyHead::Hmcn(head) = &model.network.head else { panic!("another head") };
-        let tokens = model.tokenize(&toy.documents).unwrap();
-        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-        let batch = TokenBatch::new(&sequences);
-        let documents = model.network.encoder.encode(&batch, &model.layers, Mode::Inference(None));
+        let documents = toy.encoded(&model);
         let input = HeadInput::new(&documents);
         let (local, global) = head.compute(&input, None);
         assert_eq!(local.len(), toy.taxonomy.n_levels());

@@ -10,7 +10,7 @@ use crate::shortlist::Rows;
 pub struct HeadInput<'a> {
     /// The documents.
     pub documents: &'a Encoded,
-    /// The labels, if the head reads their descriptions.
+    /// Encoded label descriptions, if the head reads them.
     pub labels: Option<&'a LabelStates>,
     /// Rows of labels outside the network, if the head has a shortlist.
     pub rows: Option<&'a Rows<'a>>,
@@ -43,7 +43,7 @@ impl<'a> HeadInput<'a> {
         Self::of(documents, None)
     }
 
-    /// Documents, and labels that were read.
+    /// Documents, and encoded label descriptions.
     #[must_use]
     pub fn of(documents: &'a Encoded, labels: Option<&'a LabelStates>) -> Self {
         Self { documents, labels, rows: None }

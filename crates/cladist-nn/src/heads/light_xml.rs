@@ -1,4 +1,4 @@
-//! LightXML (Jiang et al. 2021): `[CLS]` of several layers side by side, and groups of labels before labels.
+//! LightXML (Jiang et al. 2021): concatenated `[CLS]` of several layers, and label clusters matched before labels are ranked.
 //!
 //! f = drop(`[CLS]` of the last five layers), the last one first. Without a shortlist, z = W·f + b for every label.
 //! With one, groups have g = W₀·f + b₀ and labels r = E·(W₁·f + b₁) + b; a shortlist (see [`crate::shortlist`]) is made of
@@ -12,15 +12,13 @@ use std::ops::RangeInclusive;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
-};
+use super::per_label::by_outputs;
+use super::settings::{check_rates, check_width_or_none, setting};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
@@ -28,7 +26,7 @@ use crate::losses::Loss;
 use crate::shortlist::{Outputs, Vectors};
 
 /// One line of help.
-pub const ABOUT: &str = "[CLS] of the last five layers, with a shortlist for very many labels (LightXML)";
+pub const ABOUT: &str = "concatenated [CLS] of the last five layers, with a shortlist (LightXML)";
 
 /// The width of labels' embeddings where there is a shortlist and nothing else is said.
 const BOTTLENECK: usize = 400;
@@ -37,14 +35,14 @@ const BOTTLENECK: usize = 400;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LightXmlConfig {
-    /// Layers whose `[CLS]` is read, the last ones; all if the encoder has fewer.
+    /// The last layers whose `[CLS]` is concatenated; all if the encoder has fewer.
     pub layers: usize,
     /// Dropout on the document vector.
     pub dropout: f64,
-    /// Width of labels' embeddings; 0 has labels on the document vector itself. Preset: 400 with a shortlist of labels, else 0.
+    /// Width of label embeddings; 0 puts the output layer on the document vector itself. Preset: 400 with a shortlist of labels, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<usize>,
-    /// What is minimised: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
+    /// The loss: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,
 }
 
@@ -71,10 +69,6 @@ pub struct LightXml {
 impl HeadConfig for LightXmlConfig {
     type Head = LightXml;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn masking(&self) -> Masking {
         Masking::Alone
     }
@@ -84,12 +78,11 @@ impl HeadConfig for LightXmlConfig {
         if layers == 0 {
             return Err(setting("light-xml.layers", "at least 1", layers));
         }
-        if !(0.0..1.0).contains(&dropout) {
-            return Err(setting("light-xml.dropout", "at least 0 and below 1", dropout));
-        }
+        check_rates(&[("light-xml.dropout", dropout)])?;
+        check_width_or_none("light-xml.bottleneck", bottleneck.unwrap_or_default())?;
         if context.n_layers == 0 {
             return Err(Error::Head {
-                problem: "`[CLS]` says nothing of a document where words have no context".to_owned(),
+                problem: "word vectors have no context, so `[CLS]` is the same for every document".to_owned(),
                 hint: "use `flat` with `flat.pool = \"mean\"` on word vectors",
             });
         }
@@ -126,32 +119,10 @@ impl LightXml {
 }
 
 impl Head for LightXml {
-    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.output.objective(self.vectors(input, moment.seed), input, gold, moment, &self.labelwise)
-    }
+    by_outputs!();
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         let (first, last) = self.layers;
         (first..=last).collect::<LayerSet>().first_tokens()
-    }
-
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some(self.output.logits(self.vectors(input, None), input, &self.labelwise.labels))
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.output.score(self.vectors(input, None), input, &self.labelwise, top_k)
-    }
-
-    fn label_vectors(&self) -> Option<Vec<SparseRow>> {
-        self.output.label_vectors()
-    }
-
-    fn outputs(&self) -> Option<&Outputs> {
-        Some(&self.output)
-    }
-
-    fn groups(&self, input: &HeadInput<'_>) -> Option<Tensor<2>> {
-        self.output.groups(self.vectors(input, None))
     }
 }

@@ -60,11 +60,17 @@ impl Objective {
         self
     }
 
+    /// Names, weights and values of the terms.
+    #[must_use]
+    pub fn terms(&self) -> Vec<(String, f64, f64)> {
+        let value = |tensor: &Tensor<1>| f64::from(tensor.clone().inner().into_scalar::<f32>());
+        self.terms.iter().map(|term| (term.name.clone(), term.weight, value(&term.value))).collect()
+    }
+
     /// Names and values of the terms, without weights, for the log.
     #[must_use]
     pub fn values(&self) -> Vec<(String, f64)> {
-        let value = |tensor: &Tensor<1>| f64::from(tensor.clone().inner().into_scalar::<f32>());
-        self.terms.iter().map(|term| (term.name.clone(), value(&term.value))).collect()
+        self.terms().into_iter().map(|(name, _, value)| (name, value)).collect()
     }
 
     /// Σ weight·value; `None` without terms.
@@ -87,6 +93,7 @@ mod tests {
         let one = Objective::of("bce", value(2.0)).with_regulariser("recursive", 0.5, value(4.0));
         let sum = one.clone().scaled(0.25).plus(one);
         assert_eq!(sum.values(), [("bce".to_owned(), 2.5), ("recursive".to_owned(), 8.0)]);
+        assert_eq!(sum.terms(), [("bce".to_owned(), 1.0, 2.5), ("recursive".to_owned(), 0.5, 8.0)]);
         assert_eq!(sum.total().unwrap().into_scalar::<f32>(), 6.5);
     }
 }

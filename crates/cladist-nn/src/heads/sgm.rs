@@ -15,13 +15,14 @@ use rand_chacha::ChaCha8Rng;
 
 pub use super::label_sequence::LabelSequencer;
 use super::label_sequence::{Emit, Emitter, Memory, State, emitting};
-use super::{HeadConfig, HeadContext, setting};
+use super::settings::{check_rates, check_recurrent, setting};
+use super::{HeadConfig, HeadContext};
 use crate::blocks::{Bidirectional, Cell, Linear, Matrix, Recurrence, dropout};
 use crate::encoder::{Encoded, place};
 use crate::error::Result;
 
 /// One line of help.
-pub const ABOUT: &str = "labels in sequence from a BiLSTM on word vectors (SGM)";
+pub const ABOUT: &str = "label sequences from a BiLSTM encoder and LSTM decoder on word vectors (SGM)";
 
 /// How much sharper than softmax the distribution is that the global embedding averages with.
 const SHARPNESS: f64 = 10.0;
@@ -62,20 +63,12 @@ pub struct Sgm {
 impl HeadConfig for SgmConfig {
     type Head = LabelSequencer;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelSequencer> {
-        if !(1..=4096).contains(&self.hidden) {
-            return Err(setting("sgm.hidden", "1 to 4096", self.hidden));
-        }
+        check_recurrent("sgm.hidden", self.hidden)?;
         if !(1..=16).contains(&self.layers) {
             return Err(setting("sgm.layers", "1 to 16", self.layers));
         }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(setting("sgm.dropout", "at least 0 and below 1", self.dropout));
-        }
+        check_rates(&[("sgm.dropout", self.dropout)])?;
         LabelSequencer::new(context, self.emission()?, |n_labels, random| {
             Ok(Emitter::Sgm(Sgm::new(self, context.hidden_size, n_labels, random, context.device)))
         })

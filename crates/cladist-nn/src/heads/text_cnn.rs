@@ -1,4 +1,4 @@
-//! Convolutions over words, in two layouts.
+//! TextCNN: convolutions over words, in two layouts.
 //!
 //! `kim`: convolutions of several widths side by side, ReLU, the maximum over the text, dropout, one output per label.
 //! `two-layer`: convolution, ReLU, maximum of pairs, convolution, ReLU, maximum over the text, a hidden layer with ReLU,
@@ -10,14 +10,13 @@ use std::ops::RangeInclusive;
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
 use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
-};
+use super::per_label::by_logits;
+use super::settings::{check_matrix, check_rates, check_widths, setting};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
 use crate::blocks::{Convolution, LayerNorm, Linear, dropout};
 use crate::encoder::{Encoded, LayerSet, Packing, place};
 use crate::error::Result;
@@ -80,10 +79,6 @@ pub struct TextCnn {
 impl HeadConfig for TextCnnConfig {
     type Head = TextCnn;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn masking(&self) -> Masking {
         Masking::Alone
     }
@@ -103,12 +98,10 @@ impl HeadConfig for TextCnnConfig {
         {
             return Err(setting("text-cnn.kernels", "two odd widths with `layout = \"two-layer\"`", list()));
         }
-        if !(1..=16_384).contains(&maps) {
-            return Err(setting("text-cnn.maps", "1 to 16384", maps));
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(setting("text-cnn.dropout", "at least 0 and below 1", self.dropout));
-        }
+        check_widths(&[("text-cnn.maps", maps)])?;
+        let widest = kernels.iter().copied().max().unwrap_or(1);
+        check_matrix("text-cnn.maps", maps, &[maps, widest, maps.max(context.hidden_size)])?;
+        check_rates(&[("text-cnn.dropout", self.dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let device = context.device;
         let two = self.layout == Layout::TwoLayer;
@@ -186,24 +179,14 @@ fn highest(x: Tensor<3>) -> Tensor<2> {
 }
 
 impl Head for TextCnn {
-    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, moment)
-    }
+    by_logits!(labelwise);
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         [self.layer].into_iter().collect()
     }
 
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
-    }
-
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
         Some(self.output.outputs())
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.labelwise.score(self.compute(input, None), top_k)
     }
 }
 

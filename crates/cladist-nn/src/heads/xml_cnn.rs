@@ -9,14 +9,13 @@ use std::ops::RangeInclusive;
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData, activation};
 use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective, setting,
-};
+use super::per_label::by_logits;
+use super::settings::{check_matrix, check_rates, check_widths, setting};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
 use crate::blocks::{Convolution, Linear, dropout};
 use crate::encoder::{LayerSet, Packing, place};
 use crate::error::Result;
@@ -76,10 +75,6 @@ pub struct XmlCnn {
 impl HeadConfig for XmlCnnConfig {
     type Head = XmlCnn;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn masking(&self) -> Masking {
         Masking::Alone
     }
@@ -110,22 +105,15 @@ impl XmlCnnConfig {
             let kernels = format!("{:?}", self.kernels);
             return Err(setting("xml-cnn.kernels", "a list of widths from 1 to 32", kernels));
         }
-        for (key, value) in [
+        check_widths(&[
             ("xml-cnn.maps", self.maps),
             ("xml-cnn.stride", self.stride),
             ("xml-cnn.pieces", self.pieces),
             ("xml-cnn.hidden", self.hidden),
-        ] {
-            if !(1..=16_384).contains(&value) {
-                return Err(setting(key, "1 to 16384", value));
-            }
-        }
-        for (key, rate) in [("xml-cnn.word_dropout", self.word_dropout), ("xml-cnn.dropout", self.dropout)] {
-            if !(0.0..1.0).contains(&rate) {
-                return Err(setting(key, "at least 0 and below 1", rate));
-            }
-        }
-        Ok(())
+        ])?;
+        let sizes = [self.kernels.len(), self.pieces, self.maps, self.hidden];
+        check_matrix("xml-cnn.pieces", self.pieces, &sizes)?;
+        check_rates(&[("xml-cnn.word_dropout", self.word_dropout), ("xml-cnn.dropout", self.dropout)])
     }
 }
 
@@ -169,24 +157,14 @@ fn highest(x: Tensor<2>, packing: &Packing, pieces: usize) -> Tensor<2> {
 }
 
 impl Head for XmlCnn {
-    fn objective(&self, input: &HeadInput<'_>, gold: &[LabelSet], moment: &Moment) -> Objective {
-        self.labelwise.objective(self.compute(input, moment.seed), gold, moment)
-    }
+    by_logits!(labelwise);
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         [self.layer].into_iter().collect()
     }
 
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
-    }
-
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
         Some(self.output.outputs())
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.labelwise.score(self.compute(input, None), top_k)
     }
 }
 

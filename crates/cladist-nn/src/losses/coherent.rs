@@ -1,4 +1,4 @@
-//! A loss for answers that are made coherent.
+//! The max constraint loss, for predictions that respect the hierarchy.
 
 use burn::tensor::{Int, Tensor, TensorData};
 use cladist_kernels::graph::Edges;

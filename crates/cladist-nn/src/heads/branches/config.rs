@@ -74,7 +74,7 @@ impl BranchesConfig {
         }
         if context.task == Task::MultiClass {
             return Err(Error::Head {
-                problem: "branches learn for themselves, so a document has labels in several".to_owned(),
+                problem: "branches have losses of their own, so a document has labels in several".to_owned(),
                 hint: "use `task = \"multi-label\"` or `branches.split = \"none\"`",
             });
         }
@@ -88,7 +88,7 @@ impl BranchesConfig {
         let masking = head.masking();
         if *split == Split::Masking && masking == Masking::Never {
             return Err(Error::Head {
-                problem: format!("`{}` cannot answer for some labels among all", head.name()),
+                problem: format!("`{}` cannot be masked to the labels of a branch", head.name()),
                 hint: "use `branches.split = \"projection\"`",
             });
         }
@@ -129,7 +129,7 @@ fn branches(context: &HeadContext<'_>, at: &[String]) -> Result<Branches> {
     let label = |id: &String| {
         context.taxonomy.get(id).ok_or_else(|| Error::Head {
             problem: format!("`branches.at` names `{id}`, which is not a label"),
-            hint: "`cladist taxonomy show` lists the labels",
+            hint: "give ids of labels of the taxonomy",
         })
     };
     let tops = at.iter().map(label).collect::<Result<Vec<_>>>()?;

@@ -2,14 +2,12 @@ use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Classifier, LabelSet, Request, Taxonomy};
 
 use super::*;
-use crate::encoder::Mode;
 use crate::heads::flat::FlatConfig;
 use crate::heads::structure::gcn::HierarchyGcnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, NeuralModel};
 use crate::parameters::named;
 use crate::shortlist::ShortlistConfig;
-use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design, fitting};
 
 fn split(head: AnyHeadConfig, branches: BranchesConfig) -> Design {
@@ -44,10 +42,7 @@ fn a_label_of_several_branches_has_one_probability() {
 
 /// The loss of a batch and the names of its terms.
 fn loss(model: &NeuralModel, toy: &Toy) -> (f64, Vec<String>) {
-    let tokens = model.tokenize(&toy.documents).unwrap();
-    let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-    let encoded =
-        model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Inference(None));
+    let encoded = toy.encoded(model);
     let moment = Moment { epoch: 0.0, seed: None };
     let objective = model.network.head.objective(&HeadInput::new(&encoded), &toy.gold, &moment);
     let names = objective.values().into_iter().map(|(name, _)| name).collect();
@@ -70,10 +65,7 @@ fn masks_leave_other_labels_out_and_projections_have_no_others() {
         assert_eq!(branched.heads.len(), 2);
         let scores = model.score(&toy.documents, &Request::default()).unwrap();
         // The loss from what each branch says of its labels.
-        let tokens = model.tokenize(&toy.documents).unwrap();
-        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-        let batch = TokenBatch::new(&sequences);
-        let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Inference(None));
+        let encoded = toy.encoded(&model);
         let mut expected = 0.0;
         for (head, part) in branched.branches() {
             let n = part.labels.len();

@@ -1,4 +1,4 @@
-//! Labels that look at tokens with vectors of their own and answer by one network for all.
+//! Label-wise attention over tokens with learnt queries, and one perceptron that all labels share.
 //!
 //! With h the token states and w_l the vector of a label:
 //! ```text
@@ -95,7 +95,7 @@ impl LabelLook {
         by_rows(queries, &self.rest, inputs, at_once, work).transpose()
     }
 
-    /// How much labels with these vectors look at each token: `[documents, labels, longest]`.
+    /// Attention weights of labels with these queries: `[documents, labels, longest]`.
     pub(crate) fn weights(queries: Tensor<2>, tokens: Tensor<2>, packing: &Packing) -> Tensor<3> {
         weights(queries.unsqueeze_dim(1), tokens, packing, 1, 1.0).squeeze_dim(1)
     }
@@ -106,7 +106,7 @@ impl LabelLook {
         select(self.own(), Some(&numbers))
     }
 
-    /// What each label looks with.
+    /// The attention query of each label.
     pub(crate) fn vectors(&self) -> Vec<SparseRow> {
         self.queries.as_ref().map(Matrix::outputs).unwrap_or_default()
     }

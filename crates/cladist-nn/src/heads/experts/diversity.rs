@@ -1,4 +1,4 @@
-//! What drives experts apart where it helps: on gold labels that are rare and that no expert is sure of.
+//! The diversity loss of experts, on uncertain tail labels.
 //!
 //! With p and q the probabilities that two experts give to a gold label with n training documents:
 //! ```text
@@ -32,7 +32,7 @@ impl Pairs {
     }
 }
 
-/// How experts are driven apart.
+/// The diversity loss.
 #[derive(Debug, Clone)]
 pub(super) struct Diversity {
     pub(super) pairs: Pairs,
@@ -42,7 +42,7 @@ pub(super) struct Diversity {
     pub(super) counts: Vec<u32>,
 }
 
-/// Gap between logits beyond which experts are far enough apart: KL has no bound of its own.
+/// Difference of logits beyond which the divergence has no gradient: KL has no bound of its own.
 const FAR: f64 = 10.0;
 
 impl Diversity {

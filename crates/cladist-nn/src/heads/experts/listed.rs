@@ -1,7 +1,7 @@
-//! Experts that look at a shortlist of labels: what they have of a label is a row of a table.
+//! Experts over a shortlist of labels: the parameters of a label are a row of a table.
 //!
 //! A row holds, one after the other, a label's weights for each document expert and its vector for each attention expert;
-//! its last value is a bias that all experts share, those that look at words too. Groups are matched by `[CLS]` of the last layer, and the answer is
+//! its last value is a bias that all experts share, those with attention too. Groups are matched by `[CLS]` of the last layer, and the answer is
 //! the mean of the experts' probabilities times that of the label's group.
 
 use burn::tensor::{Device, Tensor, activation};
@@ -28,7 +28,7 @@ pub(super) fn groups(
     let Some(shortlist) = context.shortlist else { return Ok(None) };
     if shortlist.config.match_only {
         return Err(Error::Head {
-            problem: "experts have something to say about every label, not only about groups".to_owned(),
+            problem: "experts score every label of the shortlist, not only groups".to_owned(),
             hint: "leave `shortlist.match_only` at false, or use the head `flat`",
         });
     }
@@ -48,7 +48,7 @@ impl Own {
     }
 }
 
-/// The rows of these labels; labels that no training document has look at nothing.
+/// The rows of these labels; zeros for labels that no training document has.
 pub(super) fn rows_of_labels(
     listed: &Listed,
     input: &HeadInput<'_>,
@@ -154,7 +154,7 @@ impl Experts {
         Some((log_odds(&parts)?, labels))
     }
 
-    /// One document after the other, so that each looks with its own labels only.
+    /// One document after the other, so that attention is computed for the labels of its shortlist alone.
     pub(super) fn score_listed(
         &self,
         listed: &Listed,

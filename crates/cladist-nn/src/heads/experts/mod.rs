@@ -1,13 +1,14 @@
-//! Experts: several classifiers on layers of one encoder, each for itself in training, together in prediction.
+//! Mixture of experts: classifiers on several layers of one encoder, with a loss each and averaged at inference.
 //!
-//! An expert `D-m` has an output for each label on the `[CLS]` vector of layer m; with an expert `A-m` every label
-//! looks at the tokens of layer m. Lower layers are nearer to words, which serves labels that a few words give away;
-//! the last one has the gist of the document.
+//! An expert `D-m` has a linear output layer on the `[CLS]` vector of layer m; an expert `A-m` has label-wise attention over the
+//! tokens of layer m. Lower layers are closer to the surface form, which serves labels with indicative words; the last one
+//! represents the whole document.
 //!
-//! The loss is the mean of the experts' own losses and, from some epoch on, a term that drives them apart on rare gold
-//! labels they are unsure of. The answer is the mean of their probabilities.
+//! The loss is the mean of the experts' losses and, from some epoch on, a diversity loss on uncertain tail labels. The
+//! prediction is the mean of their probabilities.
 
 mod attention;
+mod config;
 mod diversity;
 mod listed;
 mod name;
@@ -20,82 +21,23 @@ use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 pub use attention::LabelLook;
+pub use config::{ExpertLoss, ExpertsConfig};
 pub use diversity::Pairs;
 pub use name::{At, ExpertName, Kind};
 
 use super::mixture::log_odds;
-use super::{
-    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, columns, rows, setting,
-};
+use super::{DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, columns, rows};
 use crate::blocks::{Perceptron, dropout};
 use crate::encoder::{LayerSet, place};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::losses::bce_with_logits;
 use crate::shortlist::Outputs;
 use diversity::Diversity;
 
 /// One line of help.
-pub const ABOUT: &str = "experts on layers of one encoder: [CLS], and labels that look at words (ME-XML)";
-
-/// What each expert learns from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ExpertLoss {
-    /// Each from its own mistakes.
-    #[default]
-    Individual,
-    /// All from the mistakes of their mean logit.
-    Collaborative,
-}
-
-/// Settings of the experts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ExpertsConfig {
-    /// The experts: `D-` and layers (`D-last`, `D-12+1`) read `[CLS]`, `A-` and a layer (`A-1`, `A-mid`) all tokens.
-    pub experts: Vec<ExpertName>,
-    /// What experts learn from: `individual` or `collaborative` losses.
-    pub loss: ExpertLoss,
-    /// What it counts that experts differ on rare gold labels; 0 lets them be alike.
-    pub diversity: f64,
-    /// Epochs before it counts; half of all, rounded up, if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diversity_after: Option<usize>,
-    /// Which experts are to differ: `all` pairs, or the `first` from each of the others.
-    pub pairs: Pairs,
-    /// Measure differences of a pair in both directions.
-    pub symmetric: bool,
-    /// Hidden layers of the network that all labels of an attention expert share.
-    pub hidden: Vec<usize>,
-    /// Hidden layers of a document expert.
-    pub document_hidden: Vec<usize>,
-    /// Dropout on `[CLS]` vectors.
-    pub dropout: f64,
-}
-
-impl Default for ExpertsConfig {
-    fn default() -> Self {
-        let expert = |kind, at| ExpertName { kind, layers: vec![at] };
-        Self {
-            experts: vec![
-                expert(Kind::Document, At::Last),
-                expert(Kind::Attention, At::Number(1)),
-                expert(Kind::Attention, At::Mid),
-            ],
-            loss: ExpertLoss::default(),
-            diversity: 0.01,
-            diversity_after: None,
-            pairs: Pairs::default(),
-            symmetric: false,
-            hidden: vec![256],
-            document_hidden: Vec::new(),
-            dropout: 0.5,
-        }
-    }
-}
+pub const ABOUT: &str = "experts on layers of one encoder: [CLS] and label-wise attention (ME-XML)";
 
 /// What an expert is made of.
 #[derive(Module, Debug)]
@@ -103,7 +45,7 @@ impl Default for ExpertsConfig {
 pub enum Parts {
     /// An output for each label.
     Document(Perceptron),
-    /// Labels that look at tokens.
+    /// Label-wise attention over tokens.
     Attention(LabelLook),
 }
 
@@ -142,10 +84,6 @@ pub struct Experts {
 
 impl HeadConfig for ExpertsConfig {
     type Head = Experts;
-
-    fn pooled(&self) -> bool {
-        false
-    }
 
     fn settle(&mut self, epochs: usize) {
         self.diversity_after.get_or_insert(epochs.div_ceil(2));
@@ -196,38 +134,6 @@ impl HeadConfig for ExpertsConfig {
     }
 }
 
-impl ExpertsConfig {
-    fn check(&self, task: Task) -> Result<()> {
-        let list = || self.experts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        if self.experts.is_empty()
-            || self.experts.iter().enumerate().any(|(n, name)| self.experts[..n].contains(name))
-        {
-            return Err(setting("experts.experts", "at least one, and none twice", list()));
-        }
-        for (key, widths) in
-            [("experts.hidden", &self.hidden), ("experts.document_hidden", &self.document_hidden)]
-        {
-            if widths.contains(&0) {
-                return Err(setting(key, "widths of at least 1", format!("{widths:?}")));
-            }
-        }
-        if !(self.diversity >= 0.0 && self.diversity.is_finite()) {
-            return Err(setting("experts.diversity", "at least 0", self.diversity));
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(setting("experts.dropout", "at least 0 and below 1", self.dropout));
-        }
-        if task == Task::MultiClass {
-            return Err(Error::Head {
-                problem: "experts decide on every label for itself, so a document has several labels"
-                    .to_owned(),
-                hint: "use `task = \"multi-label\"`",
-            });
-        }
-        Ok(())
-    }
-}
-
 impl Experts {
     /// The logits `[documents, labels]` of every expert, by name.
     #[cfg(test)]
@@ -236,7 +142,7 @@ impl Experts {
         names.zip(self.compute(input, None)).collect()
     }
 
-    /// What each expert reads: vectors of documents, or tokens.
+    /// The input of each expert: document vectors, or tokens.
     fn read(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Vec<Tensor<2>> {
         let documents = input.documents;
         let read = |(n, expert): (usize, &Expert)| match &expert.parts {
@@ -345,7 +251,7 @@ impl Head for Experts {
         Some((log_odds(&parts)?, self.labels.clone()))
     }
 
-    /// What experts have of a label, side by side: its outputs, and what it looks with.
+    /// The parameters of a label in all experts, concatenated: output weights and attention queries.
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
         if self.groups.is_some() {
             return None;
@@ -364,7 +270,7 @@ impl Head for Experts {
         Some(vectors)
     }
 
-    /// The mean over the experts that look at tokens.
+    /// The mean over the experts with label-wise attention.
     fn attention(&self, input: &HeadInput<'_>, labels: &[LabelId]) -> Option<Tensor<3>> {
         let documents = input.documents;
         let device = documents.packed(self.looks().next()?.1).device();

@@ -1,18 +1,18 @@
-//! Experts by name: what they read, and of which layers.
+//! Names of experts: the kind of input, and its layers.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::heads::setting;
+use crate::heads::settings::setting;
 
-/// What an expert reads.
+/// The input of an expert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The `[CLS]` vector, with an output for each label.
     Document,
-    /// All tokens, at which every label looks.
+    /// All tokens, by label-wise attention.
     Attention,
 }
 
@@ -31,7 +31,7 @@ pub enum At {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ExpertName {
-    /// What it reads.
+    /// Its input.
     pub kind: Kind,
     /// Of which layers; those of a document are put side by side.
     pub layers: Vec<At>,
@@ -42,7 +42,7 @@ impl ExpertName {
     pub(super) fn resolve(&self, n_layers: usize) -> Result<Vec<usize>> {
         if n_layers == 0 && self.kind == Kind::Document {
             return Err(Error::Head {
-                problem: "`[CLS]` says nothing of a document where words have no context".to_owned(),
+                problem: "word vectors have no context, so `[CLS]` is the same for every document".to_owned(),
                 hint: "use `experts.experts = [\"A-last\"]` on word vectors",
             });
         }

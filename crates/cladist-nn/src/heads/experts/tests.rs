@@ -4,15 +4,14 @@ use burn::tensor::{Device, TensorData};
 use cladist_core::{Classifier, Request};
 
 use super::*;
-use crate::encoder::{Encoded, Mode, Packing};
-use crate::heads::{AnyHead, AnyHeadConfig};
+use crate::encoder::Packing;
+use crate::heads::{AnyHead, AnyHeadConfig, Task};
 use crate::model::{Design, NeuralModel};
 use crate::optim::GradientSum;
 use crate::parameters::{Tensors, named, names, replace, to_vec};
 use crate::random::normal;
 use crate::shortlist::{Rows, ShortlistConfig};
-use crate::tokens::{Sequence, TokenBatch};
-use crate::toy::{Toy, design, fitting};
+use crate::toy::{Toy, design, fitting, near};
 
 const U: [f32; 3] = [0.4, -1.2, 2.0];
 const V: [f32; 3] = [-0.6, -0.8, 0.5];
@@ -92,9 +91,9 @@ fn labels_in_parts_have_the_logits_and_gradients_of_all_at_once() {
         };
         let whole = run(1000);
         for at_once in [1, 3] {
-            for (n, (part, whole)) in run(at_once).iter().zip(&whole).enumerate() {
-                assert!(part.iter().zip(whole).all(|(a, b)| (a - b).abs() < 1e-4), "{at_once} at once, {n}");
-            }
+            let parts = run(at_once);
+            assert_eq!(parts.len(), whole.len());
+            parts.iter().zip(&whole).for_each(|(part, whole)| near(part, whole, 1e-4));
         }
     }
 }
@@ -204,17 +203,11 @@ fn head(model: &NeuralModel) -> &Experts {
     head
 }
 
-fn encoded(model: &NeuralModel, toy: &Toy) -> Encoded {
-    let tokens = model.tokenize(&toy.documents).unwrap();
-    let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-    model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Inference(None))
-}
-
 #[test]
 fn the_answer_is_the_mean_and_every_expert_can_be_asked() {
     let toy = Toy::new(Task::MultiLabel);
     let model = model(&toy, ExpertsConfig::default());
-    let documents = encoded(&model, &toy);
+    let documents = toy.encoded(&model);
     let input = HeadInput::new(&documents);
     let each = head(&model).each(&input);
     let names: Vec<&str> = each.iter().map(|(name, _)| name.as_str()).collect();
@@ -240,7 +233,7 @@ fn they_are_driven_apart_when_it_is_time() {
     config.settle(5);
     assert_eq!(config.diversity_after, Some(3));
     let model = model(&toy, config);
-    let documents = encoded(&model, &toy);
+    let documents = toy.encoded(&model);
     let terms = |epoch, seed| {
         let moment = Moment { epoch, seed };
         let values = head(&model).objective(&HeadInput::new(&documents), &toy.gold, &moment).values();
@@ -266,7 +259,7 @@ fn an_expert_runs_no_layer_above_its_own() {
         assert_eq!(layers.iter().collect::<Vec<_>>(), expected, "{experts:?}");
         let first: Vec<usize> = layers.iter().filter(|&layer| layers.only_first_tokens(layer)).collect();
         assert_eq!(first, first_tokens, "{experts:?}");
-        assert_eq!(head(&model).score(&HeadInput::new(&encoded(&model, &toy)), None).len(), 8);
+        assert_eq!(head(&model).score(&HeadInput::new(&toy.encoded(&model)), None).len(), 8);
     }
 }
 
@@ -330,17 +323,16 @@ fn with_every_label_on_the_list_experts_are_as_without() {
         .collect();
     listed.network = replace(listed.network.clone(), others).unwrap();
     let learnt = |model: &NeuralModel| {
-        let tokens = model.tokenize(&toy.documents).unwrap();
-        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-        let batch = TokenBatch::new(&sequences);
-        let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Inference(None));
+        let encoded = toy.encoded(model);
         let rows = model.table.as_ref().map(Rows::new);
         let input = HeadInput { rows: rows.as_ref(), ..HeadInput::new(&encoded) };
         let moment = Moment { epoch: 9.0, seed: Some(5) };
         model.network.head.objective(&input, &toy.gold, &moment).values()
     };
-    for ((name, a), (other, b)) in learnt(&dense).iter().zip(learnt(&listed)) {
-        assert!(*name == other && (a - b).abs() < 1e-5, "{name} {a} {other} {b}");
+    let (of_all, of_listed) = (learnt(&dense), learnt(&listed));
+    assert_eq!(of_all.len(), of_listed.len(), "{of_all:?} {of_listed:?}");
+    for ((name, a), (other, b)) in of_all.iter().zip(&of_listed) {
+        assert!(name == other && (a - b).abs() < 1e-5, "{name} {a} {other} {b}");
     }
     let scores = |model: &NeuralModel| {
         let scores = model.score(&toy.documents, &Request::default()).unwrap();

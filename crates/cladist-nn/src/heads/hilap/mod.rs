@@ -1,4 +1,4 @@
-//! Labels assigned by walks through the taxonomy, learnt from gold and then from what walks are worth (Mao et al. 2019).
+//! HiLAP: a policy that walks the taxonomy assigns labels, by supervised learning and then by policy gradient (Mao et al. 2019).
 //!
 //! A walk begins at the root. What comes next is a label all of whose parents were assigned, or the end; so assigned sets
 //! contain their ancestors. The policy sees the document vector and the label that came last.
@@ -11,6 +11,7 @@
 //!
 //! A label's score is ½·σ(z) by its own output, and ½ more if the greedy walk assigned it: above 0.5 is what was assigned.
 
+mod config;
 mod walk;
 
 use std::ops::RangeInclusive;
@@ -22,69 +23,28 @@ use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet, Taxonomy};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
+pub use config::HilapConfig;
 pub use walk::Policy;
 
 use super::{
-    DROPOUT, DocumentVector, Group, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Pool, Task,
-    columns, rows, setting,
+    DROPOUT, DocumentVector, Group, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Pool,
+    columns, rows,
 };
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::losses::{bce_with_logits, softplus};
 use crate::parameters::to_vec;
 use walk::{Step, Walk, drawn, highest, returns, rewards, standardise, walk};
 
 /// One line of help.
-pub const ABOUT: &str = "labels assigned by walks through the taxonomy, reinforced by F1 (HiLAP)";
+pub const ABOUT: &str = "labels assigned by a policy that walks the taxonomy, rewarded by F1 (HiLAP)";
 
 /// Places in the seed of a step: of the order of gold labels and of drawn walks.
 const WALKS: [u64; 2] = [1 << 50, (1 << 50) + 1];
 /// What is left of the weight of entropy after each epoch of reinforcement.
 const FADE: f64 = 0.9;
-
-/// Settings of the head.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HilapConfig {
-    /// The document vector: `cls`, `pooled` or `mean`.
-    pub pool: Pool,
-    /// Units of the policy's hidden layer.
-    pub hidden: usize,
-    /// Width of a label's embedding.
-    pub width: usize,
-    /// Labels of a walk at most.
-    pub max_labels: usize,
-    /// Epochs of supervision alone; half of all, rounded up, if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reinforce_after: Option<usize>,
-    /// Weight of what walks are worth; 0 never draws any.
-    pub reinforce: f64,
-    /// What a reward loses with every step that it lies ahead.
-    pub discount: f64,
-    /// Weight of being undecided while walks are drawn; less by a tenth with every epoch.
-    pub entropy: f64,
-    /// Dropout on the document vector.
-    pub dropout: f64,
-}
-
-impl Default for HilapConfig {
-    fn default() -> Self {
-        Self {
-            pool: Pool::default(),
-            hidden: 500,
-            width: 50,
-            max_labels: 30,
-            reinforce_after: None,
-            reinforce: 1.0,
-            discount: 0.9,
-            entropy: 2.0,
-            dropout: 0.1,
-        }
-    }
-}
 
 /// The head.
 #[derive(Module, Debug)]
@@ -132,38 +92,6 @@ impl HeadConfig for HilapConfig {
             config: self.clone(),
             label_smoothing: context.label_smoothing,
         })
-    }
-}
-
-impl HilapConfig {
-    fn check(&self, task: Task) -> Result<()> {
-        for (key, value) in [
-            ("hilap.hidden", self.hidden),
-            ("hilap.width", self.width),
-            ("hilap.max_labels", self.max_labels),
-        ] {
-            if value == 0 {
-                return Err(setting(key, "at least 1", value));
-            }
-        }
-        for (key, value) in [("hilap.reinforce", self.reinforce), ("hilap.entropy", self.entropy)] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return Err(setting(key, "at least 0", value));
-            }
-        }
-        if !(0.0..=1.0).contains(&self.discount) {
-            return Err(setting("hilap.discount", "0 to 1", self.discount));
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(setting("hilap.dropout", "at least 0 and below 1", self.dropout));
-        }
-        if task == Task::MultiClass {
-            return Err(Error::Head {
-                problem: "`hilap` assigns labels of every level, so a document has several".to_owned(),
-                hint: "use `task = \"multi-label\"`",
-            });
-        }
-        Ok(())
     }
 }
 

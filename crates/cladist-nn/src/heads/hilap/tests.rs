@@ -1,12 +1,10 @@
 use burn::tensor::Device;
 
 use super::*;
-use crate::encoder::{Encoded, Mode};
-use crate::heads::{AnyHead, AnyHeadConfig};
+use crate::heads::{AnyHead, AnyHeadConfig, Task};
 use crate::model::NeuralModel;
 use crate::optim::GradientSum;
 use crate::parameters::names;
-use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design};
 
 fn near(got: &[f64], expected: &[f64]) -> bool {
@@ -21,12 +19,6 @@ fn model(toy: &Toy, config: HilapConfig) -> NeuralModel {
 fn head(model: &NeuralModel) -> &Hilap {
     let AnyHead::Hilap(head) = &model.network.head else { panic!("another head") };
     head
-}
-
-fn encoded(model: &NeuralModel, toy: &Toy) -> Encoded {
-    let tokens = model.tokenize(&toy.documents).unwrap();
-    let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-    model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Inference(None))
 }
 
 #[test]
@@ -65,7 +57,7 @@ fn a_draw_falls_on_each_by_its_share() {
 fn a_label_follows_all_of_its_parents() {
     let toy = Toy::new(Task::MultiLabel);
     let model = model(&toy, HilapConfig::default());
-    let documents = encoded(&model, &toy);
+    let documents = toy.encoded(&model);
     let head = head(&model);
     let vectors = head.vectors(&HeadInput::new(&documents), None);
     let mut random = ChaCha8Rng::seed_from_u64(3);
@@ -97,7 +89,7 @@ fn what_scores_above_one_half_has_its_ancestors() {
     let toy = Toy::new(Task::MultiLabel);
     for max_labels in [1, 3, 30] {
         let model = model(&toy, HilapConfig { max_labels, ..HilapConfig::default() });
-        let documents = encoded(&model, &toy);
+        let documents = toy.encoded(&model);
         let rows = head(&model).score(&HeadInput::new(&documents), None);
         let walks = head(&model).greedy(&head(&model).vectors(&HeadInput::new(&documents), None));
         for (row, walk) in rows.into_iter().zip(walks) {
@@ -116,7 +108,7 @@ fn walks_are_drawn_when_it_is_time_and_the_same_from_the_same_seed() {
     config.settle(3);
     assert_eq!(config.reinforce_after, Some(2));
     let model = model(&toy, config);
-    let documents = encoded(&model, &toy);
+    let documents = toy.encoded(&model);
     let values = |epoch, seed| {
         let moment = Moment { epoch, seed };
         head(&model).objective(&HeadInput::new(&documents), &toy.gold, &moment).values()
@@ -134,7 +126,7 @@ fn walks_are_drawn_when_it_is_time_and_the_same_from_the_same_seed() {
 fn reinforcement_makes_worthy_walks_likelier() {
     let toy = Toy::new(Task::MultiLabel);
     let model = model(&toy, HilapConfig::default());
-    let documents = encoded(&model, &toy);
+    let documents = toy.encoded(&model);
     let head = head(&model);
     let vectors = head.vectors(&HeadInput::new(&documents), None);
     let (policy, entropy) = head.reinforced(&vectors, &toy.gold, 5).unwrap();

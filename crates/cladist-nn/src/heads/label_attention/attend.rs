@@ -1,4 +1,4 @@
-//! Labels that look at tokens: the one attention of all heads of this family.
+//! Label-wise attention over tokens, for all heads that have it.
 
 use burn::tensor::{Tensor, activation};
 
@@ -25,7 +25,7 @@ pub(crate) fn seen(
     seen.permute([2, 0, 1, 3]).reshape([labels, packing.n_sequences(), out])
 }
 
-/// How much labels look at each token, softmax(Q·Kᵀ·scale): `[documents, heads, labels, longest]`.
+/// Attention weights, softmax(Q·Kᵀ·scale): `[documents, heads, labels, longest]`.
 pub(crate) fn weights(
     queries: Tensor<3>,
     keys: Tensor<2>,

@@ -9,7 +9,7 @@ use crate::blocks::{LayerNorm, Linear, Matrix, dropout_from};
 use crate::encoder::{Packing, place};
 use crate::heads::DROPOUT;
 
-/// What labels look at: keys and values of tokens. A bias of keys would not change any softmax, so there is none.
+/// Keys and values of tokens. A bias of keys would not change any softmax, so there is none.
 #[derive(Module, Debug)]
 pub struct Source {
     pub(super) key: Matrix,
@@ -130,7 +130,7 @@ impl Stack {
         })
     }
 
-    /// How much labels look at each token in the last block: `[documents, heads, labels, longest]`.
+    /// Attention weights of the last block: `[documents, heads, labels, longest]`.
     pub(super) fn weights(
         &self,
         queries: Tensor<2>,

@@ -4,30 +4,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::descriptions::{DescriptionConfig, DescriptionVector};
 use crate::error::Result;
-use crate::heads::setting;
+use crate::heads::settings::{check_rates, setting};
 use crate::losses::Loss;
 
 /// When descriptions go through the encoder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encode {
-    /// All of them in every step, and the encoder learns from them.
+    /// All of them in every step, with gradients.
     #[default]
     EveryStep,
-    /// All of them now and then; the encoder does not learn from them.
+    /// All of them every so many updates, without gradients.
     EveryN,
-    /// In every step the labels of its documents and some others, and the encoder learns from them; the step's loss is
-    /// theirs alone.
+    /// Negative sampling: in every step the labels of its documents and random others, with gradients; the step's loss is of
+    /// these alone.
     Sampled,
-    /// Once, at the start: the vectors are then parameters.
+    /// Once, at the start: the vectors then are label embeddings that are trained.
     Table,
 }
 
-/// What makes a number of what a label has seen.
+/// From what attention gives for a label to its logit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Output {
-    /// One output for all labels, so that it answers for labels it has not met.
+    /// One output layer for all labels, so that unseen labels are scored too.
     #[default]
     Shared,
     /// An output for each label.
@@ -40,11 +40,11 @@ pub enum Output {
 pub struct LabelAttentionConfig {
     /// When descriptions go through the encoder: `every-step`, `every-n`, `sampled` or `table`.
     pub encode: Encode,
-    /// Updates after which `every-n` reads descriptions again.
+    /// Updates after which `every-n` encodes descriptions again.
     pub refresh: u64,
-    /// Labels of a step of `sampled`; more if its documents have more.
+    /// Labels of a step of `sampled`, gold ones and negatives; more if its documents have more.
     pub sample: usize,
-    /// Whether labels start from their descriptions; if not, they are vectors at random that learn.
+    /// Whether queries are encoded descriptions; if not, they are label embeddings at random.
     pub descriptions: bool,
     /// Put the names of ancestors before each description.
     pub path: bool,
@@ -64,8 +64,7 @@ pub struct LabelAttentionConfig {
     pub output: Output,
     /// Dropout inside the blocks.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,
 }
 
@@ -91,7 +90,7 @@ impl Default for LabelAttentionConfig {
 }
 
 impl LabelAttentionConfig {
-    /// How descriptions are read, if they are.
+    /// How descriptions are encoded, if they are.
     pub(super) fn description(&self) -> Option<DescriptionConfig> {
         self.descriptions.then(|| DescriptionConfig {
             path: self.path,
@@ -126,9 +125,7 @@ impl LabelAttentionConfig {
         if *feed_forward > 16 {
             return Err(setting("label-attention.feed_forward", "0 to 16", feed_forward));
         }
-        if !(0.0..1.0).contains(dropout) {
-            return Err(setting("label-attention.dropout", "at least 0 and below 1", dropout));
-        }
+        check_rates(&[("label-attention.dropout", *dropout)])?;
         let n = if *heads == 0 { (hidden / 64).max(1) } else { *heads };
         if hidden.is_multiple_of(n) {
             Ok(n)

@@ -1,12 +1,12 @@
-//! Label attention: every label looks at the tokens of a document with a query made of its own description.
+//! Label attention: cross-attention whose queries are encoded label descriptions, over the tokens of a document (LAME).
 //!
-//! With U the vectors of descriptions by the same encoder that reads the documents, and H the token states:
+//! With U the descriptions encoded by the encoder of the documents, and H the token states:
 //! ```text
 //! A = softmax((U·W_Q)·(H·W_K)ᵀ/√d)     M = A·(H·W_V)·W_O       for each attention head
 //! X₁ = LN(U + M)                        X₂ = LN(X₁ + FFN(X₁))
 //! z = w·X₂ + c
 //! ```
-//! Since nothing but the description tells labels apart, a label that no document had is scored like any other.
+//! Since label representations come from descriptions alone, unseen labels are scored like any other (zero-shot).
 //! Labels are worked on in parts that backward computes again, so memory does not grow with their number.
 
 mod attend;
@@ -28,6 +28,7 @@ pub(super) use block::answer;
 pub use block::{Block, FeedForward, Source, Stack};
 pub use config::{Encode, LabelAttentionConfig, Output};
 
+use super::per_label::by_logits;
 use super::{
     Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Labelwise, Masking, Moment, Objective,
     columns,
@@ -40,7 +41,7 @@ use crate::fused::by_rows;
 use block::Setting;
 
 /// One line of help.
-pub const ABOUT: &str = "labels look at the words with what their descriptions say (LAME)";
+pub const ABOUT: &str = "cross-attention from encoded label descriptions to the document's tokens (LAME)";
 
 /// The place of the sample of labels in the seed of a step.
 const SAMPLE: u64 = 1 << 49;
@@ -70,10 +71,6 @@ pub struct LabelAttention {
 
 impl HeadConfig for LabelAttentionConfig {
     type Head = LabelAttention;
-
-    fn pooled(&self) -> bool {
-        false
-    }
 
     fn describes(&self) -> Option<DescriptionConfig> {
         self.description()
@@ -129,7 +126,7 @@ impl LabelAttention {
         let queries = match (&self.table, input.labels) {
             (Some(table), _) => table.weight(),
             (None, Some(states)) => states.vectors.clone(),
-            // Descriptions are always read for a head that wants them.
+            // Descriptions are always encoded for a head that wants them.
             (None, None) => unreachable!("vectors of labels are missing"),
         };
         let rows = match &self.outputs {
@@ -209,16 +206,10 @@ impl Head for LabelAttention {
         self.labelwise.objective_of(logits, gold, labels, moment)
     }
 
+    by_logits!(labelwise, except objective);
+
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         [self.layer].into_iter().collect()
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.labelwise.score(self.compute(input, None), top_k)
-    }
-
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
     }
 
     fn label_batch(&self, gold: &[LabelSet], moment: &Moment) -> Option<LabelBatch> {

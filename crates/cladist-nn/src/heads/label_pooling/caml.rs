@@ -1,7 +1,7 @@
-//! CAML: label-wise pooling of a convolution over the states (Mullenbach et al. 2018).
+//! CAML: label-wise attention over a convolution of the states (Mullenbach et al. 2018).
 //!
-//! With a weight for descriptions it is DR-CAML, in which outputs of gold labels are drawn to what their descriptions
-//! say. The paper reads these with a network of their own; here the encoder of the documents does.
+//! With a weight for descriptions it is DR-CAML, which regularises the output weights of gold labels towards their encoded
+//! descriptions. The paper encodes these with a network of their own; here the encoder of the documents does.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -12,11 +12,12 @@ pub use super::LabelPooling;
 use crate::blocks::{Convolution, Linear, Matrix};
 use crate::descriptions::{DescriptionConfig, DescriptionVector};
 use crate::error::Result;
-use crate::heads::{HeadConfig, HeadContext, Masking, setting};
+use crate::heads::settings::{check_matrix, check_rates, check_weights, check_widths, setting};
+use crate::heads::{HeadConfig, HeadContext, Masking};
 use crate::losses::Loss;
 
 /// One line of help.
-pub const ABOUT: &str = "labels weigh the words after a convolution, each for itself (CAML)";
+pub const ABOUT: &str = "label-wise attention over a convolution (CAML, DR-CAML)";
 
 /// Settings of the CAML head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,14 +27,13 @@ pub struct CamlConfig {
     pub filters: usize,
     /// Tokens that the convolution sees at once: an odd number.
     pub kernel: usize,
-    /// What it costs that the output of a gold label is not what its description says; 0 reads no descriptions.
+    /// Weight of the description regulariser of gold labels (DR-CAML); 0 encodes no descriptions.
     pub description_weight: f64,
     /// Tokens of a description at most.
     pub max_tokens: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,
 }
 
@@ -53,10 +53,6 @@ impl Default for CamlConfig {
 impl HeadConfig for CamlConfig {
     type Head = LabelPooling;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn describes(&self) -> Option<DescriptionConfig> {
         (self.description_weight > 0.0).then_some(DescriptionConfig {
             path: false,
@@ -72,18 +68,13 @@ impl HeadConfig for CamlConfig {
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
         let Self { filters, kernel, description_weight, max_tokens: _, dropout, loss } = *self;
-        if filters == 0 {
-            return Err(setting("caml.filters", "at least 1", filters));
-        }
+        check_widths(&[("caml.filters", filters)])?;
         if kernel.is_multiple_of(2) || kernel > 99 {
             return Err(setting("caml.kernel", "an odd number up to 99", kernel));
         }
-        if !(description_weight >= 0.0 && description_weight.is_finite()) {
-            return Err(setting("caml.description_weight", "at least 0", description_weight));
-        }
-        if !(0.0..1.0).contains(&dropout) {
-            return Err(setting("caml.dropout", "at least 0 and below 1", dropout));
-        }
+        check_matrix("caml.filters", filters, &[filters, kernel, context.hidden_size])?;
+        check_weights(&[("caml.description_weight", description_weight)])?;
+        check_rates(&[("caml.dropout", dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let (hidden, n_labels, device) = (context.hidden_size, context.taxonomy.n_labels(), context.device);
         Ok(LabelPooling {

@@ -1,4 +1,4 @@
-//! LAAT: label-wise pooling by weights from a hidden layer (Vu et al. 2020).
+//! LAAT: label-wise attention through a hidden layer (Vu et al. 2020).
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -8,11 +8,12 @@ pub use super::LabelPooling;
 use super::{Common, Projection, normal_matrix};
 use crate::blocks::Linear;
 use crate::error::Result;
-use crate::heads::{HeadConfig, HeadContext, Masking, setting};
+use crate::heads::settings::{check_rates, check_widths};
+use crate::heads::{HeadConfig, HeadContext, Masking};
 use crate::losses::Loss;
 
 /// One line of help.
-pub const ABOUT: &str = "labels weigh the words through a hidden layer, each for itself (LAAT)";
+pub const ABOUT: &str = "label-wise attention through a hidden layer (LAAT)";
 
 /// The deviation of new parameters.
 const DEVIATION: f32 = 0.03;
@@ -25,8 +26,7 @@ pub struct LaatConfig {
     pub width: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,
 }
 
@@ -39,22 +39,14 @@ impl Default for LaatConfig {
 impl HeadConfig for LaatConfig {
     type Head = LabelPooling;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn masking(&self) -> Masking {
         Masking::Alone
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
         let Self { width, dropout, loss } = *self;
-        if width == 0 {
-            return Err(setting("laat.width", "at least 1", width));
-        }
-        if !(0.0..1.0).contains(&dropout) {
-            return Err(setting("laat.dropout", "at least 0 and below 1", dropout));
-        }
+        check_widths(&[("laat.width", width)])?;
+        check_rates(&[("laat.dropout", dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let (hidden, n_labels, device) = (context.hidden_size, context.taxonomy.n_labels(), context.device);
         let projection = normal_matrix(hidden, width, DEVIATION, &mut random, device);

@@ -1,4 +1,4 @@
-//! LWAN: label-wise pooling of the states themselves, or by descriptions of labels (Chalkidis et al. 2019).
+//! LWAN: label-wise attention with learnt queries, or with encoded label descriptions (Chalkidis et al. 2019).
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -9,20 +9,20 @@ use super::{Common, Projection, normal_matrix};
 use crate::blocks::Linear;
 use crate::descriptions::{DescriptionConfig, DescriptionVector};
 use crate::error::Result;
-use crate::heads::{HeadConfig, HeadContext, Masking, setting};
+use crate::heads::settings::check_rates;
+use crate::heads::{HeadConfig, HeadContext, Masking};
 use crate::losses::Loss;
 
 /// One line of help.
-pub const ABOUT: &str = "labels weigh the words, each for itself or by its description (LWAN)";
+pub const ABOUT: &str = "label-wise attention with learnt queries or encoded label descriptions (LWAN)";
 
 /// Settings of the LWAN head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LwanConfig {
-    /// Whether a description is both what a label looks with and its output, so that labels never seen are scored too.
+    /// Whether an encoded description is both the query and the output weights of a label, so that unseen labels are scored too.
     pub descriptions: bool,
-    /// Updates after which descriptions are read again, without the encoder learning from them; 0 reads them in every
-    /// step, and it learns.
+    /// Updates after which descriptions are encoded again, without gradients; 0 encodes them in every step, with gradients.
     pub refresh: u64,
     /// Put the names of ancestors before each description.
     pub path: bool,
@@ -32,8 +32,7 @@ pub struct LwanConfig {
     pub vector: DescriptionVector,
     /// Dropout on token states.
     pub dropout: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,
 }
 
@@ -54,10 +53,6 @@ impl Default for LwanConfig {
 impl HeadConfig for LwanConfig {
     type Head = LabelPooling;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn describes(&self) -> Option<DescriptionConfig> {
         let Self { path, max_tokens, vector, .. } = *self;
         self.descriptions.then_some(DescriptionConfig { path, max_tokens, vector, at_start_only: false })
@@ -73,9 +68,7 @@ impl HeadConfig for LwanConfig {
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
         let Self { descriptions, refresh, dropout, loss, .. } = *self;
-        if !(0.0..1.0).contains(&dropout) {
-            return Err(setting("lwan.dropout", "at least 0 and below 1", dropout));
-        }
+        check_rates(&[("lwan.dropout", dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let random = &mut random;
         let (hidden, n_labels, device) = (context.hidden_size, context.taxonomy.n_labels(), context.device);

@@ -1,4 +1,4 @@
-//! Label-wise pooling: every label has a weighted mean of the tokens, by weights of its own, and an output on it.
+//! Label-wise attention pooling: every label has its own attention over the tokens, and an output on the weighted mean.
 //!
 //! With K and V made of the token states, a query u_l and an output (w_l, b_l) for each label:
 //! ```text
@@ -25,6 +25,7 @@ use cladist_core::{LabelId, LabelSet};
 use rand_chacha::ChaCha8Rng;
 
 use super::label_attention::{answer, labels_at_once, seen, select, weights};
+use super::per_label::by_logits;
 use super::{
     DROPOUT, Group, Head, HeadContext, HeadInput, LabelBatch, Labelwise, Moment, Objective, columns,
 };
@@ -64,9 +65,9 @@ pub(super) struct Common {
     labelwise: Labelwise,
     layer: usize,
     dropout: f64,
-    /// Updates between readings of descriptions; 0 reads them in every step, and the encoder learns from them.
+    /// Updates after which descriptions are encoded again, without gradients; 0 encodes them in every step, with gradients.
     refresh: u64,
-    /// What it costs that outputs are not as described.
+    /// Weight of the description regulariser.
     description_weight: f64,
 }
 
@@ -102,7 +103,7 @@ pub(super) fn pool(rows: Tensor<2>, keys: Tensor<2>, values: Tensor<2>, packing:
     answer(seen, rows.narrow(1, width, out + 1))
 }
 
-/// How much labels look at each token, `[documents, labels, longest]`, from rows that begin with u.
+/// Attention weights, `[documents, labels, longest]`, from rows that begin with u.
 pub(super) fn shares(rows: Tensor<2>, keys: Tensor<2>, packing: &Packing) -> Tensor<3> {
     let queries = rows.narrow(1, 0, keys.dims()[1]).unsqueeze_dim(1);
     weights(queries, keys, packing, 1, 1.0).squeeze_dim(1)
@@ -135,7 +136,7 @@ impl LabelPooling {
                 let width = vectors.dims()[1] as f64;
                 vectors / width.sqrt()
             }
-            // Descriptions are always read for a head that wants them.
+            // Descriptions are always encoded for a head that wants them.
             (None, None) => unreachable!("vectors of labels are missing"),
         };
         let outputs = match &self.outputs {
@@ -196,16 +197,10 @@ impl Head for LabelPooling {
         objective.with("descriptions", self.common.description_weight, distance)
     }
 
+    by_logits!(common.labelwise, except objective);
+
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         [self.common.layer].into_iter().collect()
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.common.labelwise.score(self.compute(input, None), top_k)
-    }
-
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.common.labelwise.labels.to_vec()))
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

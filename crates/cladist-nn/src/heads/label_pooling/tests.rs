@@ -2,12 +2,10 @@ use super::caml::CamlConfig;
 use super::laat::LaatConfig;
 use super::lwan::LwanConfig;
 use super::*;
-use crate::encoder::Mode;
 use crate::heads::Task;
 use crate::heads::{AnyHeadConfig, HeadConfig};
 use crate::parameters::to_vec;
-use crate::tokens::{Sequence, TokenBatch};
-use crate::toy::{Toy, design};
+use crate::toy::{self, Toy, design};
 
 #[test]
 fn pooling_is_as_worked_out_by_hand() {
@@ -37,10 +35,7 @@ fn weights_over_tokens_add_up_to_one() {
     ] {
         let name = head.name();
         let model = toy.model(design(head, Task::MultiLabel), 1);
-        let tokens = model.tokenize(&toy.documents).unwrap();
-        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-        let mode = Mode::Inference(None);
-        let encoded = model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, mode);
+        let encoded = toy.encoded(&model);
         let input = HeadInput::new(&encoded);
         let labels: Vec<LabelId> = toy.taxonomy.labels().take(2).collect();
         let weights = model.network.head.attention(&input, &labels).unwrap();
@@ -67,21 +62,8 @@ fn outputs_are_drawn_to_the_descriptions_of_gold_labels() {
 fn settings_that_make_no_sense_are_refused_by_name() {
     let toy = Toy::new(Task::MultiLabel);
     let counts = toy.counts();
-    let context = HeadContext {
-        taxonomy: &toy.taxonomy,
-        only: None,
-        label_counts: &counts,
-        hidden_size: 8,
-        n_layers: 1,
-        task: Task::MultiLabel,
-        label_smoothing: 0.0,
-        prior_bias: false,
-        labels: None,
-        shortlist: None,
-        trees: &Default::default(),
-        device: &Device::flex(),
-        seed: 1,
-    };
+    let device = Device::flex();
+    let context = toy::context(&toy.taxonomy, &counts, &device);
     let refused = |made: crate::Result<LabelPooling>, key: &str| {
         let message = made.unwrap_err().to_string();
         assert!(message.contains(key), "{message}");

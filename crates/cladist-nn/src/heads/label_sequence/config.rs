@@ -102,7 +102,7 @@ macro_rules! emitting {
         impl $config {
             /// The settings of emission, checked.
             fn emission(&self) -> $crate::error::Result<$crate::heads::label_sequence::Emission> {
-                let wrong = |key, expected, value: usize| Err($crate::heads::setting(key, expected, value));
+                let wrong = |key, expected, value: usize| Err($crate::heads::settings::setting(key, expected, value));
                 if !(1..=100).contains(&self.beam) {
                     return wrong(concat!($name, ".beam"), "1 to 100", self.beam);
                 }

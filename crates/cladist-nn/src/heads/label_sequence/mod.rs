@@ -1,4 +1,4 @@
-//! Label sequences: an LSTM on the encoder emits a document's labels one after the other, each seeing those before it.
+//! Label sequences: an LSTM decoder with attention emits a document's labels autoregressively.
 //!
 //! Gold labels become a sequence by a fixed order, the most frequent first or depth first, and the loss is the mean of
 //! −ln P over labels and ends. A label is emitted at most once. The probability of a label, for thresholds, rankings and
@@ -35,7 +35,7 @@ use decoder::Options;
 use search::{Beam, Hypothesis, Rules};
 
 /// One line of help.
-pub const ABOUT: &str = "labels emitted one after the other by an LSTM on the encoder (BERT + SGM)";
+pub const ABOUT: &str = "label sequences from an LSTM decoder on the encoder (BERT + SGM)";
 
 /// A head that emits labels, whatever network it does it with.
 #[derive(Module, Debug)]
@@ -69,17 +69,12 @@ emitting! {
 impl HeadConfig for LabelSequenceConfig {
     type Head = LabelSequencer;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelSequencer> {
         let emission = self.emission()?;
         if context.n_layers == 0 {
             return Err(Error::Head {
-                problem:
-                    "`label-sequence` begins with `[CLS]`, which says nothing where words have no context"
-                        .to_owned(),
+                problem: "`label-sequence` starts decoding from `[CLS]`, and word vectors have no context"
+                    .to_owned(),
                 hint: "use a transformer, or the head `sgm` or `enc-dec` on word vectors",
             });
         }
@@ -100,7 +95,7 @@ impl LabelSequencer {
     ) -> Result<Self> {
         if context.task == Task::MultiClass {
             return Err(Error::Head {
-                problem: "a sequence of labels has any number of them".to_owned(),
+                problem: "a label sequence has any number of labels".to_owned(),
                 hint: "use `task = \"multi-label\"`",
             });
         }

@@ -4,11 +4,9 @@ use burn::tensor::activation::softmax;
 
 use super::*;
 use crate::blocks::{Cell, Recurrence};
-use crate::encoder::Mode;
 use crate::heads::AnyHeadConfig;
 use crate::model::NeuralModel;
 use crate::parameters::{named, replace};
-use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{Toy, design};
 
 fn device() -> Device {
@@ -16,10 +14,7 @@ fn device() -> Device {
 }
 
 fn near(found: &[f32], expected: &[f32]) {
-    assert_eq!(found.len(), expected.len());
-    for (a, b) in found.iter().zip(expected) {
-        assert!((a - b).abs() < 2e-6, "{found:?}, not {expected:?}");
-    }
+    crate::toy::near(found, expected, 2e-6);
 }
 
 /// A decoder of width 2 with three labels whose output matrices are given.
@@ -162,10 +157,7 @@ fn lively(config: LabelSequenceConfig, work: impl FnOnce(&LabelSequencer, &HeadI
         }
     }
     model.network = replace(model.network, values).unwrap();
-    let tokens = model.tokenize(&toy.documents).unwrap();
-    let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-    let mode = Mode::Inference(None);
-    let encoded = model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, mode);
+    let encoded = toy.encoded(&model);
     let crate::heads::AnyHead::LabelSequence(head) = &model.network.head else { panic!("another head") };
     work(head, &HeadInput::new(&encoded), &toy);
 }

@@ -19,16 +19,17 @@ use serde::{Deserialize, Serialize};
 pub use ties::{TieRule, Ties};
 
 use super::levels::LevelColumns;
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, rows, setting};
+use super::settings::{check_rates, setting};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, rows};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{Encoded, LayerSet, place};
 use crate::error::{Error, Result};
 use crate::losses::bce_with_logits;
 
 /// One line of help.
-pub const ABOUT: &str = "levels of the taxonomy learnt at layers of the encoder (layer-guided)";
+pub const ABOUT: &str = "levels of the taxonomy supervised at layers of the encoder (layer-guided)";
 
-/// What each level's loss counts.
+/// The weight of each level's loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "`labels`, `uniform`, or a number for each level")]
 pub enum LevelWeights {
@@ -82,7 +83,7 @@ impl LevelWeights {
 pub struct LayerGuidedConfig {
     /// How levels are tied to layers: `last`, `one-by-one`, `in-groups`, `hybrid`, or the layers of each level.
     pub ties: Ties,
-    /// What each level's loss counts: `labels`, `uniform`, or a number for each level.
+    /// The weight of each level's loss: `labels`, `uniform`, or a number for each level.
     pub weights: LevelWeights,
     /// Dropout on the vector of each level.
     pub dropout: f64,
@@ -136,22 +137,17 @@ fn levels(taxonomy: &Taxonomy, room: usize, merge: bool) -> Vec<RangeInclusive<u
 impl HeadConfig for LayerGuidedConfig {
     type Head = LayerGuided;
 
-    fn pooled(&self) -> bool {
-        false
-    }
-
     fn learns_ancestors(&self) -> bool {
         true
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LayerGuided> {
         let Self { ties, weights, dropout, merge_levels } = self;
-        if !(0.0..1.0).contains(dropout) {
-            return Err(setting("layer-guided.dropout", "at least 0 and below 1", dropout));
-        }
+        check_rates(&[("layer-guided.dropout", *dropout)])?;
         if context.task == Task::MultiClass {
             return Err(Error::Head {
-                problem: "`layer-guided` labels every level, so a document has several labels".to_owned(),
+                problem: "`layer-guided` predicts labels of every level, so a document has several"
+                    .to_owned(),
                 hint: "use `task = \"multi-label\"`",
             });
         }
@@ -235,7 +231,7 @@ impl Head for LayerGuided {
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
-        // Every layer has columns of its own, so that levels with other layers look at other things.
+        // Every layer has columns of its own, so that levels on other layers have other features.
         let mut vectors = vec![SparseRow::new(); self.n_labels];
         for level in &self.levels {
             for (label, row) in level.labels.iter().zip(level.output.outputs()) {

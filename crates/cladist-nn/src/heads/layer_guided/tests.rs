@@ -9,7 +9,7 @@ use crate::model::{Design, NeuralModel};
 use crate::optim::GradientSum;
 use crate::parameters::names;
 use crate::tokens::{Sequence, TokenBatch};
-use crate::toy::{Toy, design};
+use crate::toy::{self, Toy, design};
 
 fn guided(config: LayerGuidedConfig) -> Design {
     design(AnyHeadConfig::LayerGuided(config), Task::MultiLabel)
@@ -34,21 +34,8 @@ fn built(
     hidden_size: usize,
 ) -> LayerGuided {
     let counts = LabelCounts::of(&[], taxonomy.n_labels());
-    let context = HeadContext {
-        taxonomy,
-        only: None,
-        label_counts: &counts,
-        hidden_size,
-        n_layers,
-        task: Task::MultiLabel,
-        label_smoothing: 0.0,
-        prior_bias: false,
-        labels: None,
-        shortlist: None,
-        trees: &Default::default(),
-        device: &Device::flex(),
-        seed: 1,
-    };
+    let device = Device::flex();
+    let context = HeadContext { hidden_size, n_layers, ..toy::context(taxonomy, &counts, &device) };
     config.build(&context).unwrap()
 }
 
@@ -132,10 +119,7 @@ fn with_last_layers_alone_it_is_the_flat_loss() {
     let toy = Toy::new(Task::MultiLabel);
     let table = Ties::Table(vec![vec![2], vec![2], vec![2]]);
     let model = toy.model(guided(LayerGuidedConfig { ties: table, dropout: 0.0, ..Default::default() }), 1);
-    let tokens = model.tokenize(&toy.documents).unwrap();
-    let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-    let layers = model.network.head.layers(None);
-    let encoded = model.network.encoder.encode(&TokenBatch::new(&sequences), &layers, Mode::Inference(None));
+    let encoded = toy.encoded(&model);
     let input = HeadInput::new(&encoded);
     let moment = Moment { epoch: 0.0, seed: None };
     let total = model.network.head.objective(&input, &toy.gold, &moment).total().unwrap();

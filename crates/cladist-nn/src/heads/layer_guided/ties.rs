@@ -1,9 +1,9 @@
-//! Which layers of the encoder answer for which level of the taxonomy.
+//! Which layers of the encoder supervise which level of the taxonomy.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::heads::setting;
+use crate::heads::settings::setting;
 
 /// How levels are tied to layers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

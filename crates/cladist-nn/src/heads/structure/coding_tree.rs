@@ -1,4 +1,4 @@
-//! Coding tree: features of labels are summed up a tree of groups of labels (HiTIN, Zhu et al. 2023).
+//! Coding tree: node features are passed up a tree of groups of labels of least structural entropy (HiTIN, Zhu et al. 2023).
 //!
 //! The tree is a function of the taxonomy ([`cladist_core::taxonomy::CodingTree`]), of height K with the labels as leaves.
 //! With t the document vector, q a copy of drop(t·W_p + b_p) for each of n labels, each with a dropout of its own:
@@ -16,311 +16,52 @@
 //! for q and not one for each group. The small form has nothing but factors and biases, and its dropout is on q alone, so that this holds in training
 //! too. If the highest of each feature is read, leaves are stored in any case.
 
+mod tree;
+
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use burn::module::{Module, Param};
+use burn::module::Module;
 use burn::tensor::Tensor;
-use cladist_core::taxonomy::{CodingRule, CodingTree};
+use cladist_core::LabelSet;
+use cladist_core::taxonomy::CodingRule;
 use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{LabelId, LabelSet};
-use cladist_kernels::graph::Edges;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
+pub use tree::{Level, LevelPool, Mixing, Scales, Tree};
+
+use super::config::{Common, of_all_levels, structured};
 use super::gcn::vector;
-use super::{Drops, Form, check_rates, check_weight};
-use crate::blocks::{LayerNorm, Linear};
+use crate::blocks::Linear;
 use crate::encoder::LayerSet;
 use crate::error::Result;
-use crate::fused::{by_rows, sum_along};
+use crate::fused::by_rows;
 use crate::heads::label_attention::labels_at_once;
+use crate::heads::per_label::by_logits;
+use crate::heads::settings::{check_matrix, check_width_or_none, setting};
 use crate::heads::{
-    DocumentVector, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Moment, Objective,
-    Pool, setting,
+    DocumentVector, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, Pool,
 };
-use crate::losses::Loss;
+use tree::{Shape, steps};
 
 /// One line of help.
-pub const ABOUT: &str = "features of labels are summed up a tree of groups of labels (HiTIN)";
+pub const ABOUT: &str = "message passing up a coding tree of minimal structural entropy (HiTIN)";
 
 /// Labels above which `auto` takes means: sums grow with the labels.
 const SUM_UP_TO: usize = 1000;
-/// Places of dropouts: copies, leaves, then the levels.
-const COPIES: u64 = 0;
-const LEAVES: u64 = 1;
-const LEVELS: u64 = 8;
 
-/// What is read of the nodes of a level.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LevelPool {
-    /// `sum` up to 1000 labels, `average` above.
-    #[default]
-    Auto,
-    /// Their sum.
-    Sum,
-    /// Their mean.
-    Average,
-    /// The highest of each feature.
-    Max,
-    /// Nothing of any level but the root.
-    Root,
-}
-
-impl LevelPool {
-    /// `[documents, nodes, width]` → `[documents, width]`
-    fn of(self, nodes: Tensor<3>) -> Tensor<2> {
-        let [documents, _, width] = nodes.dims();
-        let pooled = match self {
-            Self::Average => nodes.mean_dim(1),
-            Self::Max => nodes.max_dim(1),
-            Self::Auto | Self::Sum | Self::Root => nodes.sum_dim(1),
-        };
-        pooled.reshape([documents, width])
-    }
-}
-
-/// Settings of the coding-tree head.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CodingTreeConfig {
-    /// Steps from a label to the root of the tree.
-    pub height: usize,
-    /// How labels are grouped: `reference` or `stop-when-positive`.
-    pub tree: CodingRule,
-    /// `full` mixes the leaves by weights of every pair of labels, `small` does not; `auto` is `full` up to 200 labels.
-    pub form: Form,
-    /// The document vector: `cls`, `pooled` or `mean`.
-    pub pool: Pool,
-    /// What is read of each level: `sum`, `average`, `max` or `root` alone; `auto` is `sum` up to 1000 labels, `average` above.
-    pub level_pool: LevelPool,
-    /// Features of a node; 0 has as many as the encoder's states.
-    pub width: usize,
-    /// Dropout on the features of leaves.
-    pub dropout: f64,
-    /// Dropout on what is read of a level.
-    pub output_dropout: f64,
-    /// What it costs that outputs of adjacent labels differ.
-    pub recursive_regularisation: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
-    pub loss: Loss,
-}
-
-impl Default for CodingTreeConfig {
-    fn default() -> Self {
-        Self {
-            height: 2,
-            tree: CodingRule::default(),
-            form: Form::default(),
-            pool: Pool::default(),
-            level_pool: LevelPool::default(),
-            width: 0,
-            dropout: 0.1,
-            output_dropout: 0.5,
-            recursive_regularisation: 1e-6,
-            loss: Loss::default(),
-        }
-    }
-}
-
-/// How leaves are made of the document.
-#[derive(Module, Debug)]
-pub enum Mixing {
-    /// W_d and b_d.
-    Full(Linear),
-    /// A factor and a bias for each label.
-    Small(Scales),
-}
-
-/// A factor and a bias for each label.
-#[derive(Module, Debug)]
-pub struct Scales {
-    factors: Param<Tensor<1>>,
-    biases: Param<Tensor<1>>,
-}
-
-/// What happens at a level.
-#[derive(Module, Debug)]
-pub struct Level {
-    first: Linear,
-    first_norm: LayerNorm,
-    second: Linear,
-    second_norm: LayerNorm,
-}
-
-impl Level {
-    /// `[nodes, width]` → the same
-    fn forward(&self, sums: Tensor<2>) -> Tensor<2> {
-        self.above(self.first.forward(sums))
-    }
-
-    /// The same for sums that are factor·q + bias, as [`Leaves::Scaled`] has them: `[1, nodes, 2]` and `[documents, width]` →
-    /// `[documents·nodes, width]`
-    fn scaled(&self, sums: Tensor<3>, q: Tensor<2>) -> Tensor<2> {
-        let ([_, nodes, _], [documents, width]) = (sums.dims(), q.dims());
-        // With first(x) = W·x + c: W·(f·q + b·1) + c = f·first(q) + b·first(1) + (1 − f − b)·c.
-        let products = self.first.forward(Tensor::cat(vec![q.clone(), q.narrow(0, 0, 1).ones_like()], 0));
-        let of_all = |row: Tensor<2>| row.reshape([1, 1, width]).repeat_dim(0, documents);
-        let basis = vec![
-            products.clone().narrow(0, 0, documents).reshape([documents, 1, width]),
-            of_all(products.narrow(0, documents, 1)),
-            of_all(self.first.bias().unsqueeze()),
-        ];
-        let rest = sums.clone().sum_dim(2).neg() + 1.0;
-        let sums = Tensor::cat(vec![sums, rest], 2).repeat_dim(0, documents);
-        let inner = sums.matmul(Tensor::cat(basis, 1));
-        self.above(inner.reshape([documents * nodes, width]))
-    }
-
-    fn above(&self, inner: Tensor<2>) -> Tensor<2> {
-        self.second_norm.rectified(self.second.forward(self.first_norm.rectified(inner)))
-    }
-}
-
-/// The features of the leaves.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
-enum Leaves {
-    /// factor·q + bias: `[1, labels, 2]` and `[documents, width]`
-    Scaled(Tensor<3>, Tensor<2>),
-    /// `[documents, labels, width]`
-    Stored(Tensor<3>),
-}
-
-/// Everything between the document vector and the logits.
-#[derive(Module, Debug)]
-pub struct Tree {
-    projection: Linear,
-    mixing: Mixing,
-    levels: Vec<Level>,
-    /// For the leaves and each level; for the root alone if nothing else is read.
-    outputs: Vec<Linear>,
-    #[module(skip)]
-    shape: Shape,
-}
-
-#[derive(Debug, Clone)]
-struct Shape {
-    /// From the nodes of each level to those above.
-    steps: Vec<Arc<Edges>>,
-    pool: LevelPool,
-    dropout: f64,
-    output_dropout: f64,
-}
-
-/// From the nodes of each level to those above.
-fn steps(tree: &CodingTree) -> Vec<Arc<Edges>> {
-    let step = |level: usize| {
-        let targets = tree.parents(level).to_vec();
-        let sources = (0..targets.len() as u32).collect();
-        let (n_sources, n_targets) = (targets.len(), tree.n_nodes(level + 1));
-        Arc::new(Edges { sources, targets, n_sources, n_targets })
-    };
-    (0..tree.height()).map(step).collect()
-}
-
-/// The sums of the children of each node.
-fn sums(children: Tensor<3>, step: &Arc<Edges>) -> Tensor<3> {
-    let ones = Tensor::ones([step.len()], &children.device());
-    sum_along(children, ones, step)
-}
-
-/// The features of all levels above the leaves, of which those of the first are given: `level` makes features of nodes from the
-/// sums of their children.
-fn climb(
-    first: Tensor<3>,
-    steps: &[Arc<Edges>],
-    level: impl Fn(usize, Tensor<2>) -> Tensor<2>,
-) -> Vec<Tensor<3>> {
-    let [documents, _, width] = first.dims();
-    let mut levels = vec![first];
-    for (n, step) in steps.iter().enumerate().skip(1) {
-        let of_children = sums(levels[n - 1].clone(), step);
-        let nodes = level(n, of_children.reshape([documents * step.n_targets, width]));
-        levels.push(nodes.reshape([documents, step.n_targets, width]));
-    }
-    levels
-}
-
-impl Tree {
-    fn n_labels(&self) -> usize {
-        self.shape.steps.first().map_or(0, |step| step.n_sources)
-    }
-
-    /// Features that a document has at most at a time.
-    fn cells(&self) -> usize {
-        let stored = matches!(self.mixing, Mixing::Full(_)) || self.shape.pool == LevelPool::Max;
-        let nodes = if stored { self.n_labels() } else { self.shape.steps[0].n_targets };
-        nodes * self.projection.bias().dims()[0]
-    }
-
-    /// X, from the document vector times W_p: `[documents, width]`
-    fn leaves(&self, q: Tensor<2>, drops: Drops) -> Leaves {
-        let [documents, width] = q.dims();
-        let (n, rate) = (self.n_labels(), self.shape.dropout);
-        let (factors, biases) = match &self.mixing {
-            Mixing::Full(mixing) if drops.is_active(rate) => {
-                let drops = Drops { rows: n, ..drops };
-                let copies = q.unsqueeze_dim::<3>(1).repeat_dim(1, n).reshape([documents * n, width]);
-                let copies = drops.on(copies, rate, COPIES).reshape([documents, n, width]);
-                let mixed = mixing.weight().unsqueeze::<3>().matmul(copies);
-                let mixed = mixed + mixing.bias().reshape([1, n, 1]);
-                let rows = drops.on(mixed.reshape([documents * n, width]), rate, LEAVES);
-                return Leaves::Stored(rows.reshape([documents, n, width]));
-            }
-            Mixing::Full(mixing) => (mixing.weight().sum_dim(1).reshape([n]), mixing.bias()),
-            Mixing::Small(Scales { factors, biases }) => (factors.val(), biases.val()),
-        };
-        let q = drops.on(q, rate, COPIES);
-        let scales = Tensor::cat(vec![factors.unsqueeze_dim::<2>(1), biases.unsqueeze_dim(1)], 1);
-        let scales = scales.unsqueeze::<3>();
-        if self.shape.pool != LevelPool::Max {
-            return Leaves::Scaled(scales, q);
-        }
-        let [factors, biases] = [0, 1].map(|which| scales.clone().narrow(2, which, 1));
-        Leaves::Stored(q.unsqueeze_dim::<3>(1) * factors + biases)
-    }
-
-    /// What is read of the leaves, and the features of the level above: `[documents, width]` and `[documents, nodes, width]`
-    fn first(&self, leaves: Leaves) -> (Tensor<2>, Tensor<3>) {
-        let Shape { steps, pool, .. } = &self.shape;
-        let (step, level) = (&steps[0], &self.levels[0]);
-        let nodes = |rows: Tensor<2>, documents: usize| {
-            let width = rows.dims()[1];
-            rows.reshape([documents, step.n_targets, width])
-        };
-        match leaves {
-            Leaves::Stored(leaves) => {
-                let [documents, _, width] = leaves.dims();
-                let sums = sums(leaves.clone(), step).reshape([documents * step.n_targets, width]);
-                (pool.of(leaves), nodes(level.forward(sums), documents))
-            }
-            Leaves::Scaled(scales, q) => {
-                let [documents, _] = q.dims();
-                let read = pool.of(scales.clone());
-                let [factors, biases] = [0, 1].map(|which| read.clone().narrow(1, which, 1));
-                let above = level.scaled(sums(scales, step), q.clone());
-                (q * factors + biases, nodes(above, documents))
-            }
-        }
-    }
-
-    /// `[documents, hidden]` → `[documents, labels]`
-    fn logits(&self, vectors: Tensor<2>, seed: Option<u64>, first: usize) -> Tensor<2> {
-        let Shape { steps, pool, output_dropout, .. } = &self.shape;
-        let of_documents = Drops { seed, first, rows: 1 };
-        let leaves = self.leaves(self.projection.forward(vectors), of_documents);
-        let (read, nodes) = self.first(leaves);
-        let levels = climb(nodes, steps, |level, sums| self.levels[level].forward(sums));
-        let skipped = 1 + levels.len() - self.outputs.len();
-        let above = levels.into_iter().skip(skipped.saturating_sub(1)).map(|nodes| pool.of(nodes));
-        let read = (skipped == 0).then_some(read).into_iter().chain(above);
-        let parts = (LEVELS..).zip(read).zip(&self.outputs);
-        let parts =
-            parts.map(|((site, read), output)| output.forward(of_documents.on(read, *output_dropout, site)));
-        parts.reduce(|sum, part| sum + part).unwrap_or_else(|| unreachable!("a tree has a root"))
+structured! {
+    /// Settings of the coding-tree head.
+    CodingTreeConfig of "coding-tree", output_dropout = 0.5, recursive_regularisation = 1e-6 {
+        /// Steps from a label to the root of the tree.
+        height: usize = 2,
+        /// How labels are grouped: `reference` or `stop-when-positive`.
+        tree: CodingRule = CodingRule::default(),
+        /// Readout of each level: `sum`, `average`, `max` or `root` alone; `auto` is `sum` up to 1000 labels, `average` above.
+        level_pool: LevelPool = LevelPool::default(),
+        /// Features of a node; 0 has as many as the encoder's states.
+        width: usize = 0,
     }
 }
 
@@ -337,53 +78,31 @@ pub struct TreeNetwork {
 impl HeadConfig for CodingTreeConfig {
     type Head = TreeNetwork;
 
+    of_all_levels!();
+
     fn pooled(&self) -> bool {
         self.pool == Pool::Pooled
     }
 
-    fn learns_ancestors(&self) -> bool {
-        true
-    }
-
-    fn masking(&self) -> Masking {
-        Masking::Among
-    }
-
-    fn fit(&mut self, n_labels: usize) {
-        self.form = self.form.of(n_labels);
-    }
-
     fn build(&self, context: &HeadContext<'_>) -> Result<TreeNetwork> {
-        let Self {
-            height,
-            tree,
-            form,
-            pool,
-            level_pool,
-            width,
-            dropout,
-            output_dropout,
-            recursive_regularisation,
-            loss,
-        } = *self;
+        let Common { form, pool, dropout, output_dropout, recursive_regularisation, loss } = self.common()?;
+        let Self { height, tree, level_pool, width, .. } = *self;
         if !(1..=16).contains(&height) {
             return Err(setting("coding-tree.height", "1 to 16", height));
         }
-        if width > 65_536 {
-            return Err(setting("coding-tree.width", "0 to 65536", width));
-        }
-        check_rates(&[("coding-tree.dropout", dropout), ("coding-tree.output_dropout", output_dropout)])?;
-        check_weight("coding-tree.recursive_regularisation", recursive_regularisation)?;
+        check_width_or_none("coding-tree.width", width)?;
         let (hidden, device) = (context.hidden_size, context.device);
         let n_labels = context.taxonomy.n_labels();
+        if form.is_full(n_labels) {
+            check_matrix("coding-tree.form", "full", &[n_labels, n_labels])?;
+        }
         let width = if width == 0 { hidden } else { width };
         let pool_of_levels = match level_pool {
             LevelPool::Auto if n_labels > SUM_UP_TO => LevelPool::Average,
             LevelPool::Auto => LevelPool::Sum,
             other => other,
         };
-        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let random = &mut random;
+        let random = &mut ChaCha8Rng::seed_from_u64(context.seed);
         let biases = context.biases();
         let n_outputs = if level_pool == LevelPool::Root { 1 } else { height + 1 };
         Ok(TreeNetwork {
@@ -397,14 +116,7 @@ impl HeadConfig for CodingTreeConfig {
                         biases: vector(vec![0.0; n_labels], device),
                     })
                 },
-                levels: (0..height)
-                    .map(|_| Level {
-                        first: Linear::new(width, width, random, device),
-                        first_norm: LayerNorm::new(width, device),
-                        second: Linear::new(width, width, random, device),
-                        second_norm: LayerNorm::new(width, device),
-                    })
-                    .collect(),
+                levels: (0..height).map(|_| Level::new(width, random, device)).collect(),
                 // Logits are sums over levels, of which one has the biases.
                 outputs: (0..n_outputs)
                     .map(|n| {
@@ -445,16 +157,10 @@ impl Head for TreeNetwork {
         self.labelwise.regularise(objective, self.tree.outputs.iter().map(Linear::weight))
     }
 
+    by_logits!(labelwise, except objective);
+
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         self.vector.layers()
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.labelwise.score(self.compute(input, None), top_k)
-    }
-
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
     }
 
     /// The outputs on all levels, side by side.

@@ -1,5 +1,5 @@
-//! Hierarchy-GAT: features of labels travel between parents and children by attention (Veličković et al. 2018, in the
-//! place of the gates of [`super::gcn`]).
+//! Hierarchy-GAT: graph attention between labels and their parents and children (Veličković et al. 2018, in the place of
+//! the gated convolution of [`super::gcn`]).
 //!
 //! One layer, for label i with N(i) its parents, its children and itself, in each of several attention heads:
 //! ```text
@@ -15,130 +15,52 @@ use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use cladist_kernels::graph::Edges;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 pub use super::Propagation;
-use super::propagation::Settings;
-use super::{Drops, Form, Layer, Nodes, Variant, check_rates, check_sizes, check_weight};
+use super::config::{of_all_levels, propagating};
+use super::{Drops, Layer, Nodes, Variant};
 use crate::blocks::Matrix;
 use crate::error::Result;
 use crate::fused::attend_along;
-use crate::heads::{HeadConfig, HeadContext, Masking, Pool, setting};
-use crate::losses::Loss;
+use crate::heads::settings::setting;
+use crate::heads::{HeadConfig, HeadContext, Pool};
 
 /// One line of help.
-pub const ABOUT: &str = "features of labels travel along the hierarchy by attention (graph attention)";
+pub const ABOUT: &str = "message passing along the hierarchy by graph attention (GAT)";
 
 /// The slope of LeakyReLU below 0.
 const LEAK: f64 = 0.2;
 
-/// Settings of the hierarchy-gat head.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HierarchyGatConfig {
-    /// What travels: `text-propagation` or `label-attention`.
-    pub variant: Variant,
-    /// `full` has weights of every label on the features of all, `small` on its own; `auto` is `full` up to 200 labels.
-    pub form: Form,
-    /// The document vector of text propagation: `cls`, `pooled` or `mean`.
-    pub pool: Pool,
-    /// Layers on top of each other.
-    pub layers: usize,
-    /// Attention heads of a layer.
-    pub heads: usize,
-    /// Features of a label.
-    pub node_size: usize,
-    /// Dropout on the features before they travel.
-    pub dropout: f64,
-    /// Dropout on what reaches a label.
-    pub node_dropout: f64,
-    /// Dropout on the features before the output.
-    pub output_dropout: f64,
-    /// What it costs that outputs of adjacent labels differ.
-    pub recursive_regularisation: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
-    pub loss: Loss,
-}
-
-impl Default for HierarchyGatConfig {
-    fn default() -> Self {
-        Self {
-            variant: Variant::default(),
-            form: Form::default(),
-            pool: Pool::default(),
-            layers: 1,
-            heads: 4,
-            node_size: 300,
-            dropout: 0.1,
-            node_dropout: 0.05,
-            output_dropout: 0.1,
-            recursive_regularisation: 1e-6,
-            loss: Loss::default(),
-        }
+propagating! {
+    /// Settings of the hierarchy-gat head.
+    HierarchyGatConfig of "hierarchy-gat", recursive_regularisation = 1e-6 {
+        /// What is propagated: `text-propagation` or `label-attention`.
+        variant: Variant = Variant::default(),
+        /// Attention heads of a layer.
+        heads: usize = 4,
     }
 }
 
 impl HeadConfig for HierarchyGatConfig {
     type Head = Propagation;
 
+    of_all_levels!();
+
     fn pooled(&self) -> bool {
-        self.pool == Pool::Pooled && self.variant == Variant::TextPropagation
-    }
-
-    fn learns_ancestors(&self) -> bool {
-        true
-    }
-
-    fn masking(&self) -> Masking {
-        Masking::Among
-    }
-
-    fn fit(&mut self, n_labels: usize) {
-        self.form = self.form.of(n_labels);
+        self.variant.reads(self.pool) == Pool::Pooled
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Propagation> {
-        let Self {
-            variant,
-            form,
-            pool,
-            layers,
-            heads,
-            node_size,
-            dropout,
-            node_dropout,
-            output_dropout,
-            recursive_regularisation,
-            loss,
-        } = *self;
-        check_sizes(&[("hierarchy-gat.layers", layers), ("hierarchy-gat.node_size", node_size)])?;
+        let graph = self.graph(self.variant)?;
+        let Self { heads, node_size, node_dropout, .. } = *self;
         if heads == 0 || !node_size.is_multiple_of(heads) {
             return Err(setting("hierarchy-gat.heads", "a divisor of `hierarchy-gat.node_size`", heads));
         }
-        check_rates(&[
-            ("hierarchy-gat.dropout", dropout),
-            ("hierarchy-gat.node_dropout", node_dropout),
-            ("hierarchy-gat.output_dropout", output_dropout),
-        ])?;
-        check_weight("hierarchy-gat.recursive_regularisation", recursive_regularisation)?;
-        let settings = Settings {
-            variant,
-            form,
-            pool,
-            node_size,
-            dropout,
-            output_dropout,
-            recursive_regularisation,
-            loss,
+        let random = &mut ChaCha8Rng::seed_from_u64(context.seed);
+        let layer = |nodes: &Nodes, random: &mut ChaCha8Rng| {
+            Layer::Gat(GraphAttention::new(nodes, [node_size, heads], node_dropout, random, context.device))
         };
-        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let nodes = settings.nodes(context, layers);
-        let (device, random) = (context.device, &mut random);
-        let layer =
-            |_| Layer::Gat(GraphAttention::new(&nodes, [node_size, heads], node_dropout, random, device));
-        let layers = (0..layers).map(layer).collect();
-        Propagation::new(context, &settings, nodes, layers, random)
+        Propagation::new(context, &graph, layer, random)
     }
 }
 
@@ -147,7 +69,7 @@ impl HeadConfig for HierarchyGatConfig {
 pub struct GraphAttention {
     /// W of all attention heads, one below the other.
     values: Matrix,
-    /// a of each attention head, for the label that looks and for the one looked at.
+    /// a of each attention head, for the query label and for the key label.
     looking: Matrix,
     seen: Matrix,
     #[module(skip)]
@@ -214,28 +136,14 @@ mod tests {
 
     use super::*;
     use crate::parameters::to_vec;
-    use crate::toy::Toy;
+    use crate::toy::{self, Toy};
 
     #[test]
     fn a_label_is_a_mean_of_its_neighbours_and_of_nothing_else() {
         let device = Device::flex().autodiff();
         let taxonomy = Toy::new(Default::default()).taxonomy;
         let counts = LabelCounts::default();
-        let context = HeadContext {
-            taxonomy: &taxonomy,
-            only: None,
-            label_counts: &counts,
-            hidden_size: 4,
-            n_layers: 1,
-            task: Default::default(),
-            label_smoothing: 0.0,
-            prior_bias: false,
-            labels: None,
-            shortlist: None,
-            trees: &Default::default(),
-            device: &device,
-            seed: 1,
-        };
+        let context = toy::context(&taxonomy, &counts, &device);
         let layer = GraphAttention::new(
             &Nodes::new(&context, None),
             [4, 2],

@@ -1,4 +1,4 @@
-//! Hierarchy-GCN: features of labels travel between parents and children through gates (HiAGM, Zhou et al. 2020).
+//! Hierarchy-GCN: gated graph convolution between labels and their parents and children (HiAGM, Zhou et al. 2020).
 //!
 //! One layer, for label k:
 //! ```text
@@ -17,120 +17,40 @@ use burn::tensor::{Device, Tensor, TensorData, activation};
 use cladist_kernels::graph::Edges;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 pub use super::Propagation;
-use super::propagation::Settings;
-use super::{Drops, Form, Layer, Nodes, Variant, check_rates, check_sizes, check_weight};
+use super::config::{of_all_levels, propagating};
+use super::{Drops, Layer, Nodes, Variant};
 use crate::blocks::Matrix;
 use crate::error::Result;
 use crate::fused::sum_along;
-use crate::heads::{HeadConfig, HeadContext, Masking, Pool};
-use crate::losses::Loss;
+use crate::heads::{HeadConfig, HeadContext, Pool};
 use crate::random::xavier;
 
 /// One line of help.
-pub const ABOUT: &str = "features of labels travel along the hierarchy through gates (HiAGM)";
+pub const ABOUT: &str = "message passing along the hierarchy by gated graph convolution (HiAGM)";
 
-/// Settings of the hierarchy-gcn head.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HierarchyGcnConfig {
-    /// What travels: `text-propagation` or `label-attention`.
-    pub variant: Variant,
-    /// `full` has weights of every label on the features of all, `small` on its own; `auto` is `full` up to 200 labels.
-    pub form: Form,
-    /// The document vector of text propagation: `cls`, `pooled` or `mean`.
-    pub pool: Pool,
-    /// Layers on top of each other.
-    pub layers: usize,
-    /// Features of a label.
-    pub node_size: usize,
-    /// Dropout on the features before they travel.
-    pub dropout: f64,
-    /// Dropout on what reaches a label.
-    pub node_dropout: f64,
-    /// Dropout on the features before the output.
-    pub output_dropout: f64,
-    /// What it costs that outputs of adjacent labels differ.
-    pub recursive_regularisation: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
-    pub loss: Loss,
-}
-
-impl Default for HierarchyGcnConfig {
-    fn default() -> Self {
-        Self {
-            variant: Variant::default(),
-            form: Form::default(),
-            pool: Pool::default(),
-            layers: 1,
-            node_size: 300,
-            dropout: 0.1,
-            node_dropout: 0.05,
-            output_dropout: 0.1,
-            recursive_regularisation: 1e-6,
-            loss: Loss::default(),
-        }
+propagating! {
+    /// Settings of the hierarchy-gcn head.
+    HierarchyGcnConfig of "hierarchy-gcn", recursive_regularisation = 1e-6 {
+        /// What is propagated: `text-propagation` or `label-attention`.
+        variant: Variant = Variant::default(),
     }
 }
 
 impl HeadConfig for HierarchyGcnConfig {
     type Head = Propagation;
 
+    of_all_levels!();
+
     fn pooled(&self) -> bool {
-        self.pool == Pool::Pooled && self.variant == Variant::TextPropagation
-    }
-
-    fn learns_ancestors(&self) -> bool {
-        true
-    }
-
-    fn masking(&self) -> Masking {
-        Masking::Among
-    }
-
-    fn fit(&mut self, n_labels: usize) {
-        self.form = self.form.of(n_labels);
+        self.variant.reads(self.pool) == Pool::Pooled
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Propagation> {
-        let Self {
-            variant,
-            form,
-            pool,
-            layers,
-            node_size,
-            dropout,
-            node_dropout,
-            output_dropout,
-            recursive_regularisation,
-            loss,
-        } = *self;
-        check_sizes(&[("hierarchy-gcn.layers", layers), ("hierarchy-gcn.node_size", node_size)])?;
-        check_rates(&[
-            ("hierarchy-gcn.dropout", dropout),
-            ("hierarchy-gcn.node_dropout", node_dropout),
-            ("hierarchy-gcn.output_dropout", output_dropout),
-        ])?;
-        check_weight("hierarchy-gcn.recursive_regularisation", recursive_regularisation)?;
-        let settings = Settings {
-            variant,
-            form,
-            pool,
-            node_size,
-            dropout,
-            output_dropout,
-            recursive_regularisation,
-            loss,
-        };
-        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let nodes = settings.nodes(context, layers);
-        let (device, random) = (context.device, &mut random);
-        let layer = |_| Layer::Gcn(GraphConvolution::new(&nodes, node_size, node_dropout, random, device));
-        let layers = (0..layers).map(layer).collect();
-        Propagation::new(context, &settings, nodes, layers, random)
+        let random = &mut ChaCha8Rng::seed_from_u64(context.seed);
+        let layer = GraphConvolution::layer(self.node_size, self.node_dropout, context.device);
+        Propagation::new(context, &self.graph(self.variant)?, layer, random)
     }
 }
 
@@ -156,6 +76,17 @@ pub struct GraphConvolution {
 }
 
 impl GraphConvolution {
+    /// Makes layers of this kind.
+    pub(super) fn layer(
+        width: usize,
+        dropout: f64,
+        device: &Device,
+    ) -> impl FnMut(&Nodes, &mut ChaCha8Rng) -> Layer {
+        move |nodes: &Nodes, random: &mut ChaCha8Rng| {
+            Layer::Gcn(Self::new(nodes, width, dropout, random, device))
+        }
+    }
+
     pub(super) fn new(
         nodes: &Nodes,
         width: usize,

@@ -1,14 +1,16 @@
-//! Hi-match: documents and labels in one space, where a document lies near its labels, less near to their parents and siblings
-//! (HiMatch, Chen et al. 2021), beside the answers of text propagation.
+//! Hi-match: text propagation, and matching losses in a joint embedding space where a document is nearer to its labels than to
+//! their parents, siblings and other labels (HiMatch, Chen et al. 2021).
 //!
-//! T is an MLP of the document's features after they travelled, M_l one of label l's description after it travelled through a graph layer of
-//! its own; both have length 1. With d(a, b) = |a − b|², a label l of the document at random, p its parent (itself at the top),
-//! s a sibling and o any label, neither of the document's:
+//! T is an MLP of the document's node features after message passing, M_l one of label l's encoded description after a graph layer
+//! of its own; both are normalised to length 1. With d(a, b) = |a − b|², a gold label l of the document at random, p its parent
+//! (itself at the top), s a negative sibling and o any negative label:
 //! ```text
 //! loss + d(T, l) + relu(d(T, p) − .01) + relu(.1 − (d(T, s) − d(T, l))) + relu(.2 − (d(T, o) − d(T, l)))
 //! ```
 //! The released code divides d by the width of the space, where lengths are 1 and no margin can be met; here it does not.
-//! Descriptions are read by the encoder of the documents now and then, and it does not learn from them.
+//! Descriptions are encoded by the encoder of the documents every so many updates, without gradients.
+
+mod draw;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -17,29 +19,25 @@ use burn::module::Module;
 use burn::tensor::{Tensor, activation};
 use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{LabelId, LabelSet, Taxonomy};
-use rand::seq::IndexedRandom;
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
+use super::config::{of_all_levels, propagating};
 use super::gcn::GraphConvolution;
-use super::propagation::Settings;
-use super::{Drops, Form, Layer, Nodes, Propagation, Variant, check_rates, check_sizes, check_weight};
+use super::{Drops, Nodes, Propagation, Variant};
 use crate::blocks::Linear;
 use crate::descriptions::{DescriptionConfig, DescriptionVector};
-use crate::encoder::{LayerSet, place};
+use crate::encoder::LayerSet;
 use crate::error::Result;
 use crate::heads::label_attention::select;
-use crate::heads::{
-    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Masking, Moment, Objective, Pool, setting,
-};
-use crate::losses::Loss;
+use crate::heads::settings::{check_matrix, check_weights, check_widths, setting};
+use crate::heads::{Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Moment, Objective, Pool};
+use draw::{Draw, draw};
 
 /// One line of help.
-pub const ABOUT: &str = "documents near their labels in one space, beside hierarchy-gcn (HiMatch)";
+pub const ABOUT: &str = "hierarchy-gcn with a text-label matching loss in a joint embedding space (HiMatch)";
 
-/// The place of drawn labels in the seed of a step, and places of dropouts.
-const DRAW: u64 = 1 << 52;
+/// Places of dropouts.
 const DOCUMENT: u64 = 1 << 20;
 const LABEL: u64 = (1 << 20) + 1;
 const GRAPH: u64 = (1 << 20) + 8;
@@ -48,62 +46,21 @@ const PARENT: f64 = 0.01;
 const SIBLING: f64 = 0.1;
 const OTHER: f64 = 0.2;
 
-/// Settings of the hi-match head.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HiMatchConfig {
-    /// `full` has weights of every label on the features of all, `small` on its own; `auto` is `full` up to 200 labels.
-    pub form: Form,
-    /// The document vector: `cls`, `pooled` or `mean`.
-    pub pool: Pool,
-    /// Layers on top of each other.
-    pub layers: usize,
-    /// Features of a label.
-    pub node_size: usize,
-    /// Width of the space of documents and labels.
-    pub width: usize,
-    /// Weight of the terms that match documents with labels.
-    pub match_weight: f64,
-    /// Updates after which descriptions are read again.
-    pub refresh: u64,
-    /// Put the names of ancestors before each description.
-    pub path: bool,
-    /// Tokens of a description at most.
-    pub max_tokens: usize,
-    /// The vector of a description: `cls` or `mean`.
-    pub vector: DescriptionVector,
-    /// Dropout on the features before they travel, and inside the MLPs.
-    pub dropout: f64,
-    /// Dropout on what reaches a label.
-    pub node_dropout: f64,
-    /// Dropout on the features before the output.
-    pub output_dropout: f64,
-    /// What it costs that outputs of adjacent labels differ.
-    pub recursive_regularisation: f64,
-    /// What is minimised with any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
-    /// `coherent`.
-    pub loss: Loss,
-}
-
-impl Default for HiMatchConfig {
-    fn default() -> Self {
-        Self {
-            form: Form::default(),
-            pool: Pool::default(),
-            layers: 1,
-            node_size: 300,
-            width: 200,
-            match_weight: 1.0,
-            refresh: 50,
-            path: false,
-            max_tokens: 32,
-            vector: DescriptionVector::default(),
-            dropout: 0.1,
-            node_dropout: 0.05,
-            output_dropout: 0.1,
-            recursive_regularisation: 0.0,
-            loss: Loss::default(),
-        }
+propagating! {
+    /// Settings of the hi-match head.
+    HiMatchConfig of "hi-match", recursive_regularisation = 0.0 {
+        /// Width of the joint embedding space of documents and labels.
+        width: usize = 200,
+        /// Weight of the matching losses.
+        match_weight: f64 = 1.0,
+        /// Updates after which descriptions are encoded again.
+        refresh: u64 = 50,
+        /// Put the names of ancestors before each description.
+        path: bool = false,
+        /// Tokens of a description at most.
+        max_tokens: usize = 32,
+        /// The vector of a description: `cls` or `mean`.
+        vector: DescriptionVector = DescriptionVector::default(),
     }
 }
 
@@ -155,20 +112,10 @@ pub struct HiMatch {
 impl HeadConfig for HiMatchConfig {
     type Head = HiMatch;
 
+    of_all_levels!();
+
     fn pooled(&self) -> bool {
         self.pool == Pool::Pooled
-    }
-
-    fn learns_ancestors(&self) -> bool {
-        true
-    }
-
-    fn masking(&self) -> Masking {
-        Masking::Among
-    }
-
-    fn fit(&mut self, n_labels: usize) {
-        self.form = self.form.of(n_labels);
     }
 
     fn describes(&self) -> Option<DescriptionConfig> {
@@ -177,56 +124,18 @@ impl HeadConfig for HiMatchConfig {
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<HiMatch> {
-        let Self {
-            form,
-            pool,
-            layers,
-            node_size,
-            width,
-            match_weight,
-            refresh,
-            path: _,
-            max_tokens: _,
-            vector: _,
-            dropout,
-            node_dropout,
-            output_dropout,
-            recursive_regularisation,
-            loss,
-        } = *self;
-        check_sizes(&[
-            ("hi-match.layers", layers),
-            ("hi-match.node_size", node_size),
-            ("hi-match.width", width),
-        ])?;
-        check_rates(&[
-            ("hi-match.dropout", dropout),
-            ("hi-match.node_dropout", node_dropout),
-            ("hi-match.output_dropout", output_dropout),
-        ])?;
-        check_weight("hi-match.match_weight", match_weight)?;
-        check_weight("hi-match.recursive_regularisation", recursive_regularisation)?;
+        let graph = self.graph(Variant::TextPropagation)?;
+        let Self { width, match_weight, refresh, dropout, node_size, node_dropout, .. } = *self;
+        check_widths(&[("hi-match.width", width)])?;
+        check_weights(&[("hi-match.match_weight", match_weight)])?;
         if refresh == 0 {
             return Err(setting("hi-match.refresh", "at least 1", refresh));
         }
-        let settings = Settings {
-            variant: Variant::TextPropagation,
-            form,
-            pool,
-            node_size,
-            dropout,
-            output_dropout,
-            recursive_regularisation,
-            loss,
-        };
-        let mut random = ChaCha8Rng::seed_from_u64(context.seed);
-        let random = &mut random;
+        let random = &mut ChaCha8Rng::seed_from_u64(context.seed);
         let (hidden, device) = (context.hidden_size, context.device);
-        let nodes = settings.nodes(context, layers);
-        let layer =
-            |_| Layer::Gcn(GraphConvolution::new(&nodes, node_size, node_dropout, &mut *random, device));
-        let layers = (0..layers).map(layer).collect();
-        let answers = Propagation::new(context, &settings, nodes, layers, random)?;
+        let layer = GraphConvolution::layer(node_size, node_dropout, device);
+        let answers = Propagation::new(context, &graph, layer, random)?;
+        check_matrix("hi-match.width", width, &[answers.summary_width(), width])?;
         // Labels that are drawn have their neighbours beside them.
         let nodes = Nodes::new(context, Some(1));
         Ok(HiMatch {
@@ -242,47 +151,6 @@ impl HeadConfig for HiMatchConfig {
             dropout,
         })
     }
-}
-
-/// Labels drawn for a document.
-#[derive(Debug, PartialEq)]
-struct Draw {
-    document: u32,
-    own: LabelId,
-    parent: LabelId,
-    /// A sibling that the document does not have, or any label in its place; and any label that it does not have.
-    others: Option<[LabelId; 2]>,
-}
-
-/// Draws labels for every document that has some among those that count.
-fn draw(taxonomy: &Taxonomy, gold: &[LabelSet], only: Option<&[LabelId]>, seed: u64) -> Vec<Draw> {
-    let counts = |label: &LabelId| only.is_none_or(|only| only.binary_search(label).is_ok());
-    let pool: Vec<LabelId> = taxonomy.labels().filter(counts).collect();
-    let mut random = ChaCha8Rng::seed_from_u64(place(seed, DRAW));
-    let mut drawn = Vec::new();
-    for (document, gold) in gold.iter().enumerate() {
-        let own: Vec<LabelId> = gold.iter().copied().filter(counts).collect();
-        let Some(&label) = own.choose(&mut random) else { continue };
-        let parent = taxonomy.parents(label).iter().copied().find(counts).unwrap_or(label);
-        let mut wrong = || {
-            // Few labels are a document's: most draws are good.
-            let mut lucky = (0..16).map(|_| pool[random.random_range(0..pool.len())]);
-            let found = lucky.find(|other| !gold.contains(*other));
-            found.or_else(|| pool.iter().copied().find(|other| !gold.contains(*other)))
-        };
-        let other = wrong();
-        let fallback = wrong();
-        let siblings: Vec<LabelId> = taxonomy
-            .siblings(label)
-            .iter()
-            .copied()
-            .filter(|other| counts(other) && !gold.contains(*other))
-            .collect();
-        let sibling = siblings.choose(&mut random).copied().or(fallback);
-        let others = sibling.zip(other).map(|(sibling, other)| [sibling, other]);
-        drawn.push(Draw { document: document as u32, own: label, parent, others });
-    }
-    drawn
 }
 
 /// |a − b|² of rows: `[n, width]` → `[n]`
@@ -302,12 +170,12 @@ impl HiMatch {
         let drops = Drops { seed, first: 0, rows: 1 };
         let documents = self.document.forward(summary, |x| drops.on(x, self.dropout, DOCUMENT));
         let [n_labels, width] = vectors.dims();
-        let travelled = self.graph.forward(vectors.unsqueeze(), Drops { rows: n_labels, ..drops }, GRAPH);
-        let travelled = travelled.reshape([n_labels, width]);
-        [documents, self.label.forward(travelled, |x| drops.on(x, self.dropout, LABEL))]
+        let passed = self.graph.forward(vectors.unsqueeze(), Drops { rows: n_labels, ..drops }, GRAPH);
+        let passed = passed.reshape([n_labels, width]);
+        [documents, self.label.forward(passed, |x| drops.on(x, self.dropout, LABEL))]
     }
 
-    /// Adds the terms that match documents with labels.
+    /// Adds the matching losses.
     fn matched(
         &self,
         objective: Objective,
@@ -385,38 +253,11 @@ mod tests {
 
     use super::*;
     use crate::parameters::to_vec;
-    use crate::toy::Toy;
 
     #[test]
     fn what_is_far_enough_costs_nothing() {
         let values = |values: [f32; 2]| Tensor::<1>::from_floats(values, &Device::flex());
         let costs = to_vec(hinge(0.1, values([0.12, 0.5]), values([0.10, 0.10])));
         assert!((costs[0] - 0.08).abs() < 1e-6 && costs[1] == 0.0, "{costs:?}");
-    }
-
-    #[test]
-    fn drawn_labels_are_what_they_are_called() {
-        let toy = Toy::new(Default::default());
-        let taxonomy = &toy.taxonomy;
-        for seed in 0..50 {
-            let drawn = draw(taxonomy, &toy.gold, None, seed);
-            assert_eq!(drawn.len(), toy.gold.len());
-            assert_eq!(drawn, draw(taxonomy, &toy.gold, None, seed));
-            for draw in &drawn {
-                let gold = &toy.gold[draw.document as usize];
-                assert!(gold.contains(draw.own));
-                let above = taxonomy.parents(draw.own);
-                assert!(above.contains(&draw.parent) || (above.is_empty() && draw.parent == draw.own));
-                let [sibling, other] = draw.others.unwrap();
-                assert!(!gold.contains(sibling) && !gold.contains(other));
-                let siblings = taxonomy.siblings(draw.own);
-                let has_wrong = siblings.iter().any(|sibling| !gold.contains(*sibling));
-                assert!(!has_wrong || siblings.contains(sibling));
-            }
-        }
-        // Where one label counts there is nothing else to draw.
-        let only = [taxonomy.get("goods").unwrap()];
-        let drawn = draw(taxonomy, &toy.gold, Some(&only), 1);
-        assert!(!drawn.is_empty() && drawn.iter().all(|d| d.own == d.parent && d.others.is_none()));
     }
 }

@@ -1,7 +1,7 @@
-//! The labels between which features travel: all of them, or those that reach the labels of a masked branch.
+//! The labels that message passing runs over: all of them, or those within reach of the labels of a masked branch.
 //!
-//! In the small form a label's output reads its own features alone, which come from as many steps away as there are layers.
-//! Whatever is farther changes nothing, so a head that answers for few labels has no parameters for it.
+//! In the small form a label's output reads its own node features alone, whose receptive field is as many edges wide as there are
+//! layers. Whatever is farther changes nothing, so a head that answers for few labels has no parameters for it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use cladist_kernels::graph::Edges;
 use crate::heads::HeadContext;
 use crate::heads::labelwise::edges;
 
-/// Labels with features.
+/// Labels with node features.
 #[derive(Debug)]
 pub struct Nodes {
     /// Their numbers, ascending.

@@ -1,13 +1,13 @@
-//! Features of labels, graph layers, and an output per label: what the graph heads share.
+//! Node features, graph layers, and an output per label: what the heads with graph layers share.
 //!
-//! *Text propagation* gives every label features made of the document vector t, lets them travel, and answers:
+//! *Text propagation* makes node features X of the document vector t, and classifies after message passing:
 //! ```text
 //! X = drop(t·W + b), a part for each label        X_k = drop(t·W + b + u_k)      in the small form
 //! Y = layers(X)
 //! z = W_c·drop(all of Y) + b_c                    z_k = w_k·drop(Y_k) + b_k      in the small form
 //! ```
-//! *Label attention* lets vectors E of the labels travel instead, without the document; with F = layers(drop(E)) and rows R
-//! of the document, its token states made as wide as E: y_k = softmax(F_k·Rᵀ)·R, and z of y as above.
+//! *Label attention* passes messages between label embeddings E instead, without the document; with F = layers(drop(E)) and R the
+//! token states projected to the width of E, label-wise attention gives y_k = softmax(F_k·Rᵀ)·R, and z of y as above.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -19,17 +19,19 @@ use cladist_core::{LabelId, LabelSet};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::config::{Common, GraphSettings};
 use super::gat::GraphAttention;
 use super::gcn::GraphConvolution;
-use super::{Drops, Form, Nodes};
+use super::{Drops, Nodes};
 use crate::blocks::{Linear, Matrix};
 use crate::encoder::LayerSet;
 use crate::error::Result;
 use crate::fused::by_rows;
 use crate::heads::label_attention::{answer, labels_at_once, seen, select, weights};
 use crate::heads::label_pooling::normal_matrix;
+use crate::heads::per_label::by_logits;
+use crate::heads::settings::check_matrix;
 use crate::heads::{DocumentVector, Group, Head, HeadContext, HeadInput, Labelwise, Moment, Objective, Pool};
-use crate::losses::Loss;
 
 /// Places of dropouts: the features, then some for each layer, then the output.
 const START: u64 = 0;
@@ -37,62 +39,52 @@ const OUTPUT: u64 = 1;
 const LAYERS: u64 = 8;
 const OF_A_LAYER: u64 = 8;
 
-/// What travels.
+/// What is propagated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// Features of labels made of the document vector.
+    /// Node features made of the document vector.
     #[default]
     TextPropagation,
-    /// Vectors of labels, which then look at the tokens.
+    /// Label embeddings, which are then the queries of label-wise attention over the tokens.
     LabelAttention,
 }
 
-/// Settings of all heads of this kind.
-pub(super) struct Settings {
-    pub(super) variant: Variant,
-    pub(super) form: Form,
-    pub(super) pool: Pool,
-    pub(super) node_size: usize,
-    pub(super) dropout: f64,
-    pub(super) output_dropout: f64,
-    pub(super) recursive_regularisation: f64,
-    pub(super) loss: Loss,
-}
-
-impl Settings {
-    /// The labels between which features travel with so many layers.
-    pub(super) fn nodes(&self, context: &HeadContext<'_>, layers: usize) -> Arc<Nodes> {
-        let full = self.form.is_full(context.taxonomy.n_labels());
-        Nodes::new(context, (!full).then_some(layers))
+impl Variant {
+    /// The document vector that is read where `pool` is set; label attention reads all tokens.
+    pub(super) fn reads(self, pool: Pool) -> Pool {
+        match self {
+            Self::TextPropagation => pool,
+            Self::LabelAttention => Pool::Mean,
+        }
     }
 }
 
-/// What features are made of.
+/// What node features are made of.
 #[derive(Module, Debug)]
 pub enum Start {
-    /// A part of one product for each label.
+    /// A projection of the document vector for each label.
     Full(Linear),
-    /// One product for all, and something of each label.
+    /// One projection of the document vector, and an embedding of each label.
     Small(Shared),
-    /// Vectors of labels, and what makes token states as wide.
+    /// Label embeddings, and the projection of token states to their width.
     Labels(Shared),
 }
 
-/// One product for all, and a vector for each label.
+/// One projection for all labels, and an embedding of each.
 #[derive(Module, Debug)]
 pub struct Shared {
     projection: Linear,
     labels: Matrix,
 }
 
-/// A layer along the edges.
+/// A layer of message passing.
 #[derive(Module, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a head has few")]
 pub enum Layer {
-    /// By gates.
+    /// Gated graph convolution.
     Gcn(GraphConvolution),
-    /// By attention.
+    /// Graph attention.
     Gat(GraphAttention),
 }
 
@@ -126,7 +118,7 @@ struct Shape {
 }
 
 impl Structure {
-    fn travel(&self, x: Tensor<2>, drops: Drops) -> Tensor<3> {
+    fn pass(&self, x: Tensor<2>, drops: Drops) -> Tensor<3> {
         let Shape { width, dropout, .. } = self.shape;
         let documents = x.dims()[0] / drops.rows.max(1);
         let x = drops.on(x, dropout, START).reshape([documents, drops.rows, width]);
@@ -150,7 +142,7 @@ impl Structure {
                 x.reshape([documents * n_nodes, width])
             }
         };
-        self.travel(x, self.drops(seed, first))
+        self.pass(x, self.drops(seed, first))
     }
 
     /// z from Y: `[documents, nodes, width]` → `[documents, labels]`.
@@ -166,10 +158,10 @@ impl Structure {
         answer(features, self.output.rows()).transpose()
     }
 
-    /// F and W of tokens, if labels look at them.
+    /// F and the projection of tokens, with label attention.
     fn labels(&self, seed: Option<u64>) -> Option<(Tensor<2>, &Linear)> {
         let Start::Labels(shared) = &self.start else { return None };
-        let labels = self.travel(shared.labels.weight(), self.drops(seed, 0));
+        let labels = self.pass(shared.labels.weight(), self.drops(seed, 0));
         Some((labels.reshape([self.nodes.len(), self.shape.width]), &shared.projection))
     }
 }
@@ -187,17 +179,23 @@ pub struct Propagation {
 }
 
 impl Propagation {
+    /// A new head; `layer` makes each of its graph layers.
     pub(super) fn new(
         context: &HeadContext<'_>,
-        settings: &Settings,
-        nodes: Arc<Nodes>,
-        layers: Vec<Layer>,
+        settings: &GraphSettings,
+        mut layer: impl FnMut(&Nodes, &mut ChaCha8Rng) -> Layer,
         random: &mut ChaCha8Rng,
     ) -> Result<Self> {
-        let Settings { variant, form, pool, node_size, dropout, output_dropout, .. } = *settings;
+        let GraphSettings { common, variant, layers, node_size, node_size_key } = *settings;
+        let Common { form, pool, dropout, output_dropout, recursive_regularisation, loss } = common;
         let (hidden, device) = (context.hidden_size, context.device);
-        let n_nodes = nodes.len();
         let full = form.is_full(context.taxonomy.n_labels());
+        let nodes = Nodes::new(context, (!full).then_some(layers));
+        let n_nodes = nodes.len();
+        if full {
+            check_matrix(node_size_key, node_size, &[n_nodes, node_size, hidden.max(context.n_answered())])?;
+        }
+        let layers = (0..layers).map(|_| layer(&nodes, &mut *random)).collect();
         let mut shared = || Shared {
             projection: Linear::new(hidden, node_size, random, device),
             // He's deviation, √(2/width).
@@ -213,22 +211,17 @@ impl Propagation {
         let width = if full { n_nodes * node_size } else { node_size };
         let output = context.outputs(width, random);
         let shape = Shape { width: node_size, full, dropout, output_dropout };
-        let labelwise = Labelwise::new(context, settings.loss);
-        let vector = match variant {
-            Variant::TextPropagation => pool,
-            Variant::LabelAttention => Pool::Mean,
-        };
         Ok(Self {
             structure: Structure { start, layers, output, nodes, shape },
-            labelwise: labelwise.with_recursive(settings.recursive_regularisation),
-            vector: vector.at(context)?,
+            labelwise: Labelwise::new(context, loss).with_recursive(recursive_regularisation),
+            vector: variant.reads(pool).at(context)?,
             layer: context.n_layers,
         })
     }
 
     fn compute(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
         match self.structure.labels(seed) {
-            Some((labels, projection)) => self.look(input, labels, projection, seed),
+            Some((labels, projection)) => self.attend(input, labels, projection, seed),
             None => self.propagate(self.vector.of(input.documents), seed),
         }
     }
@@ -239,8 +232,8 @@ impl Propagation {
         if full { self.structure.nodes.len() * width } else { width }
     }
 
-    /// The objective of text propagation and a row for each document: its features after they travelled, all of them or, in the
-    /// small form, their mean.
+    /// The objective of text propagation and a row for each document: its node features after message passing, all of them or, in
+    /// the small form, their mean.
     pub(super) fn objective_and_summary(
         &self,
         input: &HeadInput<'_>,
@@ -274,7 +267,7 @@ impl Propagation {
     }
 
     /// Logits of label attention, of some labels at a time if each has an output of its own.
-    fn look(
+    fn attend(
         &self,
         input: &HeadInput<'_>,
         labels: Tensor<2>,
@@ -310,16 +303,10 @@ impl Head for Propagation {
         self.learn(self.compute(input, moment.seed), gold, moment)
     }
 
+    by_logits!(labelwise, except objective);
+
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         self.vector.layers()
-    }
-
-    fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {
-        self.labelwise.score(self.compute(input, None), top_k)
-    }
-
-    fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
-        Some((self.compute(input, None), self.labelwise.labels.to_vec()))
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {

@@ -10,11 +10,9 @@ use super::coding_tree::CodingTreeConfig;
 use super::gat::HierarchyGatConfig;
 use super::gcn::{GraphConvolution, HierarchyGcnConfig};
 use super::*;
-use crate::encoder::Mode;
 use crate::heads::{AnyHead, AnyHeadConfig, HeadConfig, HeadContext, HeadInput, Moment, Task};
 use crate::parameters::{Tensors, replace, to_vec};
-use crate::tokens::{Sequence, TokenBatch};
-use crate::toy::{Toy, design};
+use crate::toy::{Toy, context, design, near};
 
 /// A label over two others, with six and two documents.
 fn family() -> (Taxonomy, LabelCounts) {
@@ -23,24 +21,6 @@ fn family() -> (Taxonomy, LabelCounts) {
         builder.edge(Some("a"), child, &Origin::default());
     }
     (builder.build().unwrap(), LabelCounts { n_documents: 8, counts: vec![8, 6, 2] })
-}
-
-fn context<'a>(taxonomy: &'a Taxonomy, counts: &'a LabelCounts, device: &'a Device) -> HeadContext<'a> {
-    HeadContext {
-        taxonomy,
-        only: None,
-        label_counts: counts,
-        hidden_size: 4,
-        n_layers: 1,
-        task: Default::default(),
-        label_smoothing: 0.0,
-        prior_bias: false,
-        labels: None,
-        shortlist: None,
-        trees: Box::leak(Box::default()),
-        device,
-        seed: 1,
-    }
 }
 
 fn layer(device: &Device) -> GraphConvolution {
@@ -57,12 +37,12 @@ fn layer(device: &Device) -> GraphConvolution {
 const X: [[[f32; 2]; 3]; 1] = [[[1.0, 2.0], [3.0, -1.0], [0.0, 1.0]]];
 
 #[test]
-fn features_travel_through_gates() {
+fn messages_pass_through_gates() {
     let device = Device::flex();
     let drops = Drops { seed: None, first: 0, rows: 3 };
     let got = to_vec(layer(&device).forward(Tensor::from_floats(X, &device), drops, 0));
     let expected = [2.819_952, 1.905_148_3, 2.844_097_3, 0.0, 0.182_764_6, 1.096_587_9];
-    assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?}");
+    near(&got, &expected, 1e-6);
 }
 
 #[test]
@@ -158,10 +138,7 @@ fn heads_for_some_labels_answer_as_heads_for_all() {
         AnyHeadConfig::CodingTree(tree(Form::Full)),
     ] {
         let model = toy.model(design(config.clone(), Task::MultiLabel), 1);
-        let tokens = model.tokenize(&toy.documents).unwrap();
-        let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
-        let documents =
-            model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Inference(None));
+        let documents = toy.encoded(&model);
         let input = HeadInput::new(&documents);
         let (all, labels) = model.network.head.logits(&input).unwrap();
         let (all, n_labels) = (to_vec(all), labels.len());
@@ -223,6 +200,6 @@ fn documents_some_at_a_time_have_the_dropout_of_all() {
         let whole = logits(0, 5, Some(1));
         assert_ne!(whole, logits(0, 5, None));
         let parts = [logits(0, 2, Some(1)), logits(2, 3, Some(1))].concat();
-        assert!(whole.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-5), "{whole:?} {parts:?}");
+        near(&parts, &whole, 1e-5);
     }
 }

@@ -1,11 +1,15 @@
 use burn::tensor::{Device, TensorData, activation};
+use cladist_core::LabelCounts;
+use cladist_kernels::graph::Edges;
 
+use super::tree::{Leaves, climb, sums};
 use super::*;
+use crate::heads::structure::{Drops, Form};
 use crate::parameters::to_vec;
+use crate::toy::{self, Toy};
 
 fn near(got: &[f32], expected: &[f32]) {
-    let same = got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
-    assert!(got.len() == expected.len() && same, "{got:?} instead of {expected:?}");
+    toy::near(got, expected, 1e-6);
 }
 
 #[test]
@@ -30,24 +34,11 @@ fn features_are_summed_up_the_tree() {
 }
 
 fn network(device: &Device, dropout: f64, form: Form) -> TreeNetwork {
-    let taxonomy = crate::toy::Toy::new(crate::heads::Task::MultiLabel).taxonomy;
+    let taxonomy = Toy::new(crate::heads::Task::MultiLabel).taxonomy;
     let config =
         CodingTreeConfig { width: 2, dropout, output_dropout: 0.0, form, ..CodingTreeConfig::default() };
-    let context = HeadContext {
-        taxonomy: &taxonomy,
-        only: None,
-        label_counts: &Default::default(),
-        hidden_size: 3,
-        n_layers: 1,
-        task: Default::default(),
-        label_smoothing: 0.0,
-        prior_bias: false,
-        labels: None,
-        shortlist: None,
-        trees: &Default::default(),
-        device,
-        seed: 1,
-    };
+    let counts = LabelCounts::default();
+    let context = HeadContext { hidden_size: 3, ..toy::context(&taxonomy, &counts, device) };
     config.build(&context).unwrap()
 }
 
@@ -121,8 +112,8 @@ fn documents_some_at_a_time_have_the_values_and_slopes_of_all() {
         };
         let (values, slopes) = run(None);
         let (parts, slopes_of_parts) = run(Some(2));
-        assert!(values.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-5));
-        assert!(slopes.iter().zip(&slopes_of_parts).all(|(a, b)| (a - b).abs() < 1e-4));
+        toy::near(&parts, &values, 1e-5);
+        toy::near(&slopes_of_parts, &slopes, 1e-4);
         // And the slopes are those of finite differences, with the same dropout.
         for n in [0, 4, 14] {
             let loss = |step: f32| {
@@ -166,9 +157,6 @@ fn sums_of_leaves_that_are_not_stored_are_those_of_leaves() {
             [to_vec(read), to_vec(of_groups), slopes].concat()
         };
         let (got, expected) = (run(false), run(true));
-        assert_eq!(got.len(), expected.len());
-        for (a, b) in got.iter().zip(&expected) {
-            assert!((a - b).abs() < 1e-4 * b.abs().max(1.0), "{pool:?}: {a} {b}");
-        }
+        toy::near(&got, &expected, 1e-4);
     }
 }
