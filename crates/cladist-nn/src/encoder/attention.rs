@@ -107,9 +107,8 @@ fn turns(rotary: Rotary, theta: f64, n: usize, width: usize, device: &Device) ->
     let half = width / 2;
     let base = theta * rotary.factor;
     let scale = rotary.factor.powf(2.0 / width as f64);
-    let angle = |place: usize, k: usize| {
-        place as f64 * base.powf(-2.0 * (k % half) as f64 / width as f64) / scale
-    };
+    let angle =
+        |place: usize, k: usize| place as f64 * base.powf(-2.0 * (k % half) as f64 / width as f64) / scale;
     [f64::cos, f64::sin].map(|of| {
         let cells: Vec<f32> =
             (0..n).flat_map(|place| (0..width).map(move |k| of(angle(place, k)) as f32)).collect();

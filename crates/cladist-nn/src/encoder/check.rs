@@ -21,7 +21,10 @@ impl EncoderConfig {
             return Err(format!("{n_layers} layers cannot share the parameters of {n_groups}"));
         }
         if !(self.norm.epsilon.is_finite() && self.norm.epsilon >= 0.0) {
-            return Err(format!("ε of normalisations must be finite and not negative: {}", self.norm.epsilon));
+            return Err(format!(
+                "ε of normalisations must be finite and not negative: {}",
+                self.norm.epsilon
+            ));
         }
         if self.norm.kind == NormKind::Rms && self.norm.bias {
             return Err("RMS normalisation has no bias".to_owned());

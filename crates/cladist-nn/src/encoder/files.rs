@@ -34,7 +34,8 @@ impl Files {
         for path in paths(folder)? {
             let bytes = fs::read(&path).map_err(cladist_core::Error::io("read", &path))?;
             if bytes.starts_with(POINTER) {
-                let problem = "it is a git-lfs pointer, not the weights\nhint: run `git lfs pull` in its folder";
+                let problem =
+                    "it is a git-lfs pointer, not the weights\nhint: run `git lfs pull` in its folder";
                 return Err(refuse(&path, problem.to_owned()));
             }
             files.push((path, bytes));
@@ -83,8 +84,10 @@ impl Files {
                     format!("tensor `{full}` has shape {found:?}, not {shape:?} as config.json says");
                 return Err(refuse(path, problem));
             }
-            append(&view, &mut values).map_err(|problem| refuse(path, format!("tensor `{full}` {problem}")))?;
-            if values.iter().any(|value| !value.is_finite()) {
+            let from = values.len();
+            append(&view, &mut values)
+                .map_err(|problem| refuse(path, format!("tensor `{full}` {problem}")))?;
+            if values[from..].iter().any(|value| !value.is_finite()) {
                 return Err(refuse(path, format!("tensor `{full}` holds values that are not finite")));
             }
             self.taken.insert(full.clone());

@@ -236,9 +236,7 @@ impl Encoder {
     fn finish(&self, x: Tensor<2>) -> Tensor<2> {
         match self.config.norm.place {
             NormPlace::Post => x,
-            NormPlace::Pre { .. } => {
-                norm(x, &self.last_norm_gain, &self.last_norm_bias, self.config.norm)
-            }
+            NormPlace::Pre { .. } => norm(x, &self.last_norm_gain, &self.last_norm_bias, self.config.norm),
         }
     }
 

@@ -39,7 +39,7 @@ impl Encoder {
         if let Some(tensor) = undescribed(&config, &files) {
             return Err(refuse(format!(
                 "the weights have a tensor `{tensor}`, but by config.json there is none\n\
-                 hint: the two are of different models, or `type_vocab_size` is wrong"
+                 hint: they are of different models, or `type_vocab_size` or `embedding_size` is wrong"
             )));
         }
         let required = wanted.iter().filter(|slot| !slot.is_optional());

@@ -68,7 +68,14 @@ static FAMILIES: [Entry; 6] = [
         family: Family::Electra,
         model_types: &["electra"],
         describe: electra::describe,
-        names: &[bert::EMBEDDINGS, bert::TYPES, electra::PROJECTION, bert::ATTENTION, bert::MLP, bert::POOLER],
+        names: &[
+            bert::EMBEDDINGS,
+            bert::TYPES,
+            electra::PROJECTION,
+            bert::ATTENTION,
+            bert::MLP,
+            bert::POOLER,
+        ],
     },
     Entry {
         family: Family::Mpnet,
@@ -89,8 +96,7 @@ impl Family {
     pub(super) fn parse(model_type: &str) -> Result<Self, String> {
         let found = FAMILIES.iter().find(|entry| entry.model_types.contains(&model_type));
         found.map(|entry| entry.family).ok_or_else(|| {
-            let known: Vec<&str> =
-                FAMILIES.iter().flat_map(|entry| entry.model_types).copied().collect();
+            let known: Vec<&str> = FAMILIES.iter().flat_map(|entry| entry.model_types).copied().collect();
             format!("unknown `model_type`: {model_type}; one of {} is needed", known.join(", "))
         })
     }
@@ -117,8 +123,6 @@ impl Family {
             None => (path.to_owned(), ""),
         };
         let row = self.rows().find(|(place, _)| *place == pattern);
-        row.map_or_else(Vec::new, |(_, names)| {
-            names.iter().map(|name| name.replace('#', number)).collect()
-        })
+        row.map_or_else(Vec::new, |(_, names)| names.iter().map(|name| name.replace('#', number)).collect())
     }
 }

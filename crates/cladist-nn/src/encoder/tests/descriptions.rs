@@ -131,7 +131,12 @@ fn every_description_learns_along_slopes_of_its_loss() {
         let encoder = encoder(config).with_dropout(0.2);
         let batch = batch(&[7, 1, 4]);
         let keep: LayerSet = (0..=4).collect();
-        let start = named(&encoder);
+        // With large weights attention is all or nothing, and the loss bends within a step.
+        let mut start = named(&encoder);
+        for (shape, values) in start.values_mut().filter(|(shape, _)| shape.len() == 2) {
+            values.iter_mut().for_each(|value| *value *= if shape[1] == 4 { 1.0 } else { 0.5 });
+        }
+        let encoder = replace(encoder, start.clone()).unwrap();
         let loss = |encoder: &Encoder| {
             let encoded = encoder.encode(&batch, &keep, Mode::Training { seed: 5 });
             let part = |layer: usize| (encoded.packed(layer) * random_rows(12, 32, layer as u64)).mean();
@@ -142,9 +147,8 @@ fn every_description_learns_along_slopes_of_its_loss() {
         for parameter in names(&encoder) {
             let gradient = sum.values(&parameter).unwrap_or_else(|| panic!("{name}: {parameter}"));
             let square: f64 = gradient.iter().map(|g| f64::from(*g).powi(2)).sum();
-            // Softmax ignores what all keys have in common.
             assert!(square > 0.0, "{name}: {parameter}");
-            let epsilon = 5e-3 / square.sqrt();
+            let epsilon = (5e-3 / square.sqrt()).min(5e-4 / square);
             let moved = |sign: f64| {
                 let mut values = start.clone();
                 let (_, values_of) = values.get_mut(&parameter).unwrap();
@@ -155,7 +159,7 @@ fn every_description_learns_along_slopes_of_its_loss() {
                 f64::from(loss(&moved).inner().into_scalar::<f32>())
             };
             let slope = (moved(1.0) - moved(-1.0)) / (2.0 * epsilon);
-            let tolerance = 0.03 * square + 3e-7 / epsilon;
+            let tolerance = 0.05 * square + 2e-7 / epsilon;
             assert!((slope - square).abs() < tolerance, "{name}: {parameter}: {slope} instead of {square}");
         }
     }
@@ -190,19 +194,10 @@ fn descriptions_that_contradict_themselves_are_refused() {
             },
             "even width: 3",
         ),
-        (
-            EncoderConfig {
-                norm: NormSpec { kind: NormKind::Rms, ..NormSpec::bert(1e-5) },
-                ..base()
-            },
-            "RMS",
-        ),
+        (EncoderConfig { norm: NormSpec { kind: NormKind::Rms, ..NormSpec::bert(1e-5) }, ..base() }, "RMS"),
         (EncoderConfig { n_groups: 3, ..base() }, "share"),
         (EncoderConfig { n_groups: 0, ..base() }, "share"),
-        (
-            EncoderConfig { embeddings: EmbeddingSpec { width: 8, ..base().embeddings }, ..base() },
-            "width 8",
-        ),
+        (EncoderConfig { embeddings: EmbeddingSpec { width: 8, ..base().embeddings }, ..base() }, "width 8"),
     ] {
         let message = config.check().unwrap_err();
         assert!(message.contains(word), "{message}");

@@ -109,7 +109,7 @@ fn model(folder: &Path, toy: &Toy, device: &Device) -> NeuralModel {
 #[test]
 fn new_families_learn_and_the_same_seed_gives_the_same_bytes() {
     let toy = Toy::new(Task::MultiLabel);
-    let config = TrainConfig { epochs: 12, learning_rate: 3e-3, dropout: Some(0.1), ..quick() };
+    let config = TrainConfig { epochs: 30, learning_rate: 3e-3, dropout: Some(0.1), ..quick() };
     for name in ["electra", "mpnet"] {
         let learn = |threads: usize| {
             on_threads(threads, || {
@@ -124,8 +124,9 @@ fn new_families_learn_and_the_same_seed_gives_the_same_bytes() {
         let (bytes, losses, model) = learn(1);
         let (other_bytes, other_losses, _) = learn(2);
         assert!(bytes == other_bytes && losses == other_losses, "{name}");
-        let (first, last) = (losses[0], losses[losses.len() - 1]);
-        assert!(last < 0.5 * first, "{name}: {first} to {last}");
+        let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
+        let (first, last) = (mean(&losses[..3]), mean(&losses[losses.len() - 3..]));
+        assert!(last < 0.7 * first, "{name}: {first} to {last}");
 
         let folder = tempfile::tempdir().unwrap();
         let (config, weights) = model.network.encoder.export().unwrap();

@@ -55,12 +55,8 @@ impl Reference<'_> {
         add(self.row("embeddings.types", 0));
         match spec.projection {
             Projection::None => self.norm("embeddings.norm", x),
-            Projection::AfterNorm => {
-                self.linear("embeddings.projection", &self.norm("embeddings.norm", x))
-            }
-            Projection::BeforeNorm => {
-                self.norm("embeddings.norm", self.linear("embeddings.projection", &x))
-            }
+            Projection::AfterNorm => self.linear("embeddings.projection", &self.norm("embeddings.norm", x)),
+            Projection::BeforeNorm => self.norm("embeddings.norm", self.linear("embeddings.projection", &x)),
         }
     }
 
