@@ -72,13 +72,16 @@ pub enum Error {
     NothingToStudy,
     /// A checkpoint is of a run with other settings or documents.
     #[error(
-        "the checkpoint `{}` is of a run with other settings or documents\n\
-         hint: resume with what the run began with, or start anew with `--overwrite`",
-        path.display()
+        "the checkpoint `{}` is of a run with other settings or documents: {}\n\
+         hint: resume with what the run began with, or start anew in another folder",
+        path.display(),
+        differences.join(", ")
     )]
     OtherRun {
         /// The checkpoint.
         path: PathBuf,
+        /// What differs: settings by key with what they were and are, or which documents.
+        differences: Vec<String>,
     },
 }
 

@@ -9,8 +9,8 @@ use cladist_kernels::dropout::Dropout;
 use cladist_kernels::layer::{Dropouts, Panels, Shape};
 
 use super::config::EncoderConfig;
-use super::packing::Packing;
 use crate::fused::{LayerParameters, Values, encoder_layer, is_cpu};
+use crate::tokens::Packing;
 
 /// Query, key, value, output and feed-forward parameters of a post-norm layer. Matrices are `[out, in]`.
 #[derive(Module, Debug)]

@@ -4,7 +4,6 @@ mod config;
 mod encoded;
 mod layer;
 mod names;
-mod packing;
 mod scratch;
 mod weights;
 
@@ -22,9 +21,11 @@ pub use config::{EncoderConfig, Family};
 pub use encoded::{Encoded, LayerSet};
 pub use layer::Layer;
 pub(crate) use layer::{linear, normalise};
-pub use packing::Packing;
 pub use scratch::Scratch;
 pub use weights::LoadReport;
+
+pub(crate) use crate::seeds::derive as place;
+pub use crate::tokens::Packing;
 
 use crate::fused::{EmbeddingParameters, embed, is_cpu};
 use crate::tokens::TokenBatch;
@@ -284,14 +285,6 @@ impl Encoder {
         }
         layer::drop(x, dropout)
     }
-}
-
-/// The seed of one place of the network in one step.
-pub(crate) fn place(seed: u64, place: u64) -> u64 {
-    let mut h = seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    h ^ (h >> 31)
 }
 
 #[cfg(test)]

@@ -23,8 +23,8 @@ use super::{
 use crate::blocks::dropout;
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
+use crate::heads::{Outputs, Vectors};
 use crate::losses::Loss;
-use crate::shortlist::{Outputs, Vectors};
 
 /// One line of help.
 pub const ABOUT: &str = "fine-tuned encoder with one output per label (multi-label BERT)";

@@ -24,8 +24,8 @@ use super::{
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
+use crate::heads::{Outputs, Vectors};
 use crate::losses::Loss;
-use crate::shortlist::{Outputs, Vectors};
 
 /// One line of help.
 pub const ABOUT: &str = "[CLS] of the last five layers, with a shortlist for very many labels (LightXML)";

@@ -23,6 +23,7 @@ mod levels;
 pub mod light_xml;
 mod mixture;
 mod objective;
+mod outputs;
 pub mod sgm;
 pub mod structure;
 pub mod text_cnn;
@@ -43,14 +44,16 @@ pub use context::HeadContext;
 pub use document::Pool;
 pub use input::{HeadInput, LabelBatch, LabelStates, Moment};
 pub use objective::Objective;
+pub use outputs::{Listed, Outputs, Vectors};
 
+pub(crate) use crate::seeds::DROPOUT;
 pub(crate) use document::DocumentVector;
 pub(crate) use labelwise::{Labelwise, select_columns};
+pub(crate) use outputs::rows_of;
 
 use crate::descriptions::DescriptionConfig;
 use crate::encoder::LayerSet;
 use crate::error::{Error, Result};
-use crate::shortlist::Outputs;
 use label_pooling::{caml, laat, lwan};
 use structure::{coding_tree, gat, gcn, hi_match};
 
@@ -173,9 +176,6 @@ pub trait Head: Module {
         Group::Output
     }
 }
-
-/// The place of a head's first dropout, apart from those of the encoder.
-pub(crate) const DROPOUT: u64 = 1 << 32;
 
 /// Rows of `(label, probability)` from a matrix `[documents, labels]`.
 pub(crate) fn rows(

@@ -11,7 +11,6 @@ use super::config::{TokensConfig, Truncate};
 use super::cut::{Piece, ceil, floor, is_space};
 use super::files::{Names, read_folder};
 use super::vocabulary;
-use crate::encoder::Encoder;
 use crate::error::{Error, Result};
 
 /// The ids of tokens with a meaning of their own.
@@ -48,19 +47,13 @@ pub struct Tokenizer {
 
 impl Tokenizer {
     /// Refuses an encoder that has fewer pieces, or takes fewer tokens than documents are to have.
-    pub(crate) fn fits(&self, encoder: &Encoder, tokens: &TokensConfig) -> Result<()> {
-        let config = encoder.config();
-        let problem = if self.vocab_size() > config.vocab_size {
+    pub(crate) fn fits(&self, vocab_size: usize, max_tokens: usize, tokens: &TokensConfig) -> Result<()> {
+        let problem = if self.vocab_size() > vocab_size {
+            format!("the tokenizer has {} pieces but the encoder only {vocab_size}", self.vocab_size())
+        } else if tokens.max_tokens > max_tokens {
             format!(
-                "the tokenizer has {} pieces but the encoder only {}",
-                self.vocab_size(),
-                config.vocab_size
-            )
-        } else if tokens.max_tokens > config.max_tokens() {
-            format!(
-                "`tokens.max_tokens` is {} but the encoder takes at most {} tokens",
-                tokens.max_tokens,
-                config.max_tokens()
+                "`tokens.max_tokens` is {} but the encoder takes at most {max_tokens} tokens",
+                tokens.max_tokens
             )
         } else {
             return Ok(());

@@ -33,8 +33,8 @@ use super::{
 use crate::blocks::{Perceptron, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
+use crate::heads::Outputs;
 use crate::losses::bce_with_logits;
-use crate::shortlist::Outputs;
 use diversity::Diversity;
 
 /// One line of help.

@@ -43,7 +43,7 @@ use block::Setting;
 pub const ABOUT: &str = "labels look at the words with what their descriptions say (LAME)";
 
 /// The place of the sample of labels in the seed of a step.
-const SAMPLE: u64 = 1 << 49;
+const SAMPLE: u64 = crate::seeds::LABEL_SAMPLE;
 
 /// The head.
 #[derive(Module, Debug)]

@@ -39,7 +39,7 @@ use crate::losses::Loss;
 pub const ABOUT: &str = "documents near their labels in one space, beside hierarchy-gcn (HiMatch)";
 
 /// The place of drawn labels in the seed of a step, and places of dropouts.
-const DRAW: u64 = 1 << 52;
+const DRAW: u64 = crate::seeds::COMPARED;
 const DOCUMENT: u64 = 1 << 20;
 const LABEL: u64 = (1 << 20) + 1;
 const GRAPH: u64 = (1 << 20) + 8;
