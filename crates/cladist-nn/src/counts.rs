@@ -7,21 +7,20 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
-use cladist_core::{Document, Job, LabelSet, Request};
+use cladist_core::Job;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::blocks::Linear;
-use crate::encoder::{Encoded, LayerSet, place};
-use crate::error::{Error, Result};
+use crate::encoder::{Encoded, LayerSet};
+use crate::error::Result;
 use crate::losses::cross_entropy;
-use crate::model::{NeuralModel, Windows, numbered};
 use crate::optim::{AdamW, AdamWConfig, GradientSum};
 use crate::parameters::{self, Tensors, to_vec};
+use crate::seeds;
+use crate::tokens::Windows;
 
-/// The file of the network.
-pub(crate) const FILE: &str = "counts.safetensors";
 /// Widest first two layers: as many as there are labels, up to this.
 const WIDEST: usize = 256;
 const LAST: usize = 128;
@@ -29,9 +28,7 @@ const EPOCHS: u64 = 20;
 const BATCH: usize = 16;
 const RATE: f64 = 1e-3;
 /// More labels than this count as this many.
-const MOST: usize = 100;
-/// The place of this network in a seed.
-const PLACE: u64 = 1 << 50;
+pub(crate) const MOST: usize = 100;
 
 /// The network.
 #[derive(Module, Debug)]
@@ -87,18 +84,25 @@ impl CountNetwork {
     }
 
     /// Learns from vectors of documents and the numbers of their labels.
-    fn learn(vectors: &Tensor<2>, counts: &[u32], n_labels: usize, seed: u64, job: &Job<'_>) -> Result<Self> {
+    pub(crate) fn learn(
+        vectors: &Tensor<2>,
+        counts: &[u32],
+        n_labels: usize,
+        seed: u64,
+        job: &Job<'_>,
+    ) -> Result<Self> {
         let device = vectors.device().autodiff();
         let [documents, width] = vectors.dims();
         let wide = n_labels.clamp(LAST, WIDEST);
         let numbers = counts.iter().max().map_or(1, |most| *most as usize + 1);
-        let network = Self::new(vectors, &[width, wide, wide, LAST, numbers], place(seed, PLACE));
+        let network =
+            Self::new(vectors, &[width, wide, wide, LAST, numbers], seeds::derive(seed, seeds::COUNTS));
         let mut network = network.train();
         let mut optimiser = AdamW::new(AdamWConfig { weight_decay: 0.0, ..AdamWConfig::default() });
         let vectors = Tensor::<2>::from_inner(vectors.clone());
         let mut order: Vec<usize> = (0..documents).collect();
         for epoch in 0..EPOCHS {
-            order.shuffle(&mut ChaCha8Rng::seed_from_u64(place(seed, PLACE + 1 + epoch)));
+            order.shuffle(&mut ChaCha8Rng::seed_from_u64(seeds::derive(seed, seeds::COUNTS + 1 + epoch)));
             for batch in order.chunks(BATCH) {
                 job.cancel.check()?;
                 let rows: Vec<i64> = batch.iter().map(|&n| n as i64).collect();
@@ -136,51 +140,6 @@ pub(crate) fn likeliest(windows: &Windows<'_>, n_documents: usize, of_windows: &
     let best =
         |sum: &Vec<f32>| (0..numbers).rev().max_by(|&a, &b| sum[a].total_cmp(&sum[b])).unwrap_or(0) as u32;
     sums.iter().map(best).collect()
-}
-
-impl NeuralModel {
-    /// Learns how many labels documents have; from then on scores say it of every document.
-    pub fn learn_counts(
-        &mut self,
-        documents: &[Document],
-        gold: &[LabelSet],
-        seed: u64,
-        job: &Job<'_>,
-    ) -> Result<()> {
-        let mut rows: Vec<f32> = Vec::new();
-        let mut counts = Vec::new();
-        let request = Request { job: job.clone(), ..Request::default() };
-        for (chunk, gold) in documents.chunks(crate::model::CHUNK).zip(gold.chunks(crate::model::CHUNK)) {
-            let tokens = self.tokenize(chunk)?;
-            let windows = numbered(&tokens);
-            self.each_batch(&windows, &self.layers, &request, |batch, input| {
-                rows.extend(to_vec(vectors(input.documents, &self.layers)));
-                counts.extend(batch.iter().map(|&n| gold[windows[n].0].len().min(MOST) as u32));
-            })?;
-        }
-        let width = self.network.encoder.hidden_size();
-        let shape = [counts.len(), width];
-        let vectors = Tensor::from_data(TensorData::new(rows, shape), &self.network.encoder.device());
-        let network = CountNetwork::learn(&vectors, &counts, self.taxonomy.n_labels(), seed, job)?;
-        self.counts = Some(network);
-        Ok(())
-    }
-
-    pub(crate) fn load_counts(&mut self, folder: &std::path::Path) -> Result<()> {
-        let path = folder.join(FILE);
-        if path.exists() {
-            let values = parameters::read(&path)?;
-            let network = CountNetwork::of(values, &self.network.encoder.device());
-            self.counts = Some(network.map_err(|reason| parameters::unfit(&path, reason))?);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn save_counts(&self, writer: &cladist_core::bundle::Writer) -> cladist_core::Result<()> {
-        let Some(counts) = &self.counts else { return Ok(()) };
-        let bytes = parameters::write(&parameters::named(counts)).map_err(Error::into_core)?;
-        writer.write(FILE, &bytes)
-    }
 }
 
 #[cfg(test)]

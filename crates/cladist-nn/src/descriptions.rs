@@ -1,18 +1,16 @@
 //! What labels say of themselves: descriptions as tokens, and their vectors by the encoder of the documents.
 
 use burn::tensor::{Int, Tensor, TensorData};
-use cladist_core::{LabelId, Taxonomy};
+use cladist_core::{Cancel, LabelId, Taxonomy};
 use serde::{Deserialize, Serialize};
 
-use crate::encoder::{Encoder, LayerSet, Mode, PackedWeights, place};
+use crate::encoder::{Encoder, LayerSet, Mode, PackedWeights};
 use crate::error::{Error, Result};
-use crate::model::BUDGET;
-use crate::tokens::{Sequence, TokenBatch, Tokenizer, TokensConfig, sorted_by_tokens};
+use crate::seeds;
+use crate::tokens::{BUDGET, Sequence, TokenBatch, Tokenizer, TokensConfig, sorted_by_tokens};
 
 /// Ancestors that a description names at most, the nearest.
 const ANCESTORS: usize = 8;
-/// The place of descriptions in the seed of a step, apart from documents and heads.
-const PLACE: u64 = 1 << 48;
 
 /// The vector of a description.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,25 +97,46 @@ impl Descriptions {
             Some(labels) => labels.iter().map(|&label| &self.sequences[label as usize]).collect(),
             None => self.sequences.iter().collect(),
         };
-        self.encode(encoder, &sequences, Mode::Training { seed: place(seed, PLACE) })
+        self.encode(encoder, &sequences, Mode::Training { seed: seeds::derive(seed, seeds::DESCRIPTIONS) })
     }
 
     /// Vectors of all labels as they are now: `[labels, hidden]`.
     pub(crate) fn read(&self, encoder: &Encoder, packed: Option<&PackedWeights>) -> Tensor<2> {
+        self.read_while(encoder, packed, || Some(())).unwrap_or_else(|| unreachable!("nobody stops it"))
+    }
+
+    /// The same, unless somebody asks to stop.
+    pub(crate) fn read_unless(
+        &self,
+        encoder: &Encoder,
+        packed: Option<&PackedWeights>,
+        cancel: &Cancel,
+    ) -> Result<Tensor<2>> {
+        let going = || (!cancel.is_cancelled()).then_some(());
+        Ok(self.read_while(encoder, packed, going).ok_or(cladist_core::Error::Cancelled)?)
+    }
+
+    fn read_while(
+        &self,
+        encoder: &Encoder,
+        packed: Option<&PackedWeights>,
+        going: impl Fn() -> Option<()>,
+    ) -> Option<Tensor<2>> {
         let lengths: Vec<usize> = self.sequences.iter().map(Sequence::len).collect();
         let batches = sorted_by_tokens(&lengths, BUDGET);
         let vectors = batches.iter().map(|batch| {
+            going()?;
             let sequences: Vec<&Sequence> = batch.iter().map(|&label| &self.sequences[label]).collect();
-            self.encode(encoder, &sequences, Mode::Inference(packed))
+            Some(self.encode(encoder, &sequences, Mode::Inference(packed)))
         });
-        let vectors = Tensor::cat(vectors.collect(), 0);
+        let vectors = Tensor::cat(vectors.collect::<Option<Vec<_>>>()?, 0);
         let mut rows = vec![0i64; lengths.len()];
         for (row, label) in batches.into_iter().flatten().enumerate() {
             rows[label] = row as i64;
         }
         let rows: Tensor<1, Int> =
             Tensor::from_data(TensorData::new(rows, [lengths.len()]), &vectors.device());
-        vectors.select(0, rows)
+        Some(vectors.select(0, rows))
     }
 
     fn encode(&self, encoder: &Encoder, sequences: &[&Sequence], mode: Mode<'_>) -> Tensor<2> {

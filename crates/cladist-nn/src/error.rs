@@ -80,13 +80,16 @@ pub enum Error {
     NothingToStudy,
     /// A checkpoint is of a run with other settings or documents.
     #[error(
-        "the checkpoint `{}` is of a run with other settings or documents\n\
+        "the checkpoint `{}` is of a run with other settings or documents: {}\n\
          hint: resume with what the run began with, or start anew in another folder",
-        path.display()
+        path.display(),
+        differences.join(", ")
     )]
     OtherRun {
         /// The checkpoint.
         path: PathBuf,
+        /// What differs: settings by key with what they were and are, or which documents.
+        differences: Vec<String>,
     },
 }
 

@@ -10,6 +10,7 @@ pub mod descriptions;
 pub mod device;
 pub mod encoder;
 pub mod error;
+pub mod examples;
 mod fused;
 pub mod heads;
 #[cfg(feature = "hub")]
@@ -20,6 +21,7 @@ pub mod optim;
 mod parameters;
 mod random;
 pub mod ranker;
+mod seeds;
 pub mod shortlist;
 pub mod source;
 pub mod tokens;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Gradients, Tensor};
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use cladist_kernels::adamw;
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +85,18 @@ impl GradientSum {
             })
             .sum();
         squares.sqrt() / self.batches.max(1) as f64
+    }
+
+    /// Puts values in place of a parameter's summed gradient.
+    pub(crate) fn replace(&mut self, name: &str, values: Vec<f32>, device: &Device) {
+        let n = values.len();
+        let gradient = Tensor::<1>::from_data(TensorData::new(values, [n]), device).inner();
+        self.gradients.insert(name.to_owned(), gradient);
+    }
+
+    /// Says how many batches the sum is of, where others have added theirs.
+    pub(crate) fn count(&mut self, batches: usize) {
+        self.batches = batches;
     }
 
     /// Names of the parameters that have a gradient.
@@ -228,7 +240,7 @@ impl AdamW {
         config: AdamWConfig,
         number: u64,
         mut state: Tensors,
-        device: &burn::tensor::Device,
+        device: &Device,
     ) -> Result<Self, String> {
         let mut moments = BTreeMap::new();
         while let Some((key, (_, first))) = state.pop_first() {

@@ -7,7 +7,9 @@ use std::path::Path;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
 use cladist_core::bundle::BundleError;
-use cladist_kernels::mapped::bytes_of;
+use cladist_kernels::mapped::{Mapped, bytes_of};
+use rayon::prelude::*;
+use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors, View};
 
 use crate::error::Result;
@@ -242,6 +244,37 @@ pub(crate) fn read(path: &Path) -> Result<Tensors> {
         tensors.insert(name.to_owned(), (view.shape().to_vec(), values));
     }
     Ok(tensors)
+}
+
+/// Refuses a bundle with numbers that are not finite in any of its tensors: a model that has them answers nothing, without a
+/// word. No tensor of a bundle may have them.
+pub(crate) fn check_finite(folder: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(folder).map_err(cladist_core::Error::io("read", folder))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(cladist_core::Error::io("read", folder))?.path();
+        if path.extension().is_some_and(|extension| extension == "safetensors") {
+            paths.push(path);
+        }
+    }
+    // The same file is named whatever the order of the folder.
+    paths.sort();
+    for path in paths {
+        let mapped = Mapped::open(&path).map_err(cladist_core::Error::io("read", &path))?;
+        let file =
+            SafeTensors::deserialize(mapped.bytes()).map_err(|error| unfit(&path, error.to_string()))?;
+        let infinite = |view: &TensorView<'_>| {
+            view.dtype() == Dtype::F32
+                && !view
+                    .data()
+                    .par_chunks(1 << 16)
+                    .all(|part| part.as_chunks().0.iter().all(|&four| f32::from_le_bytes(four).is_finite()))
+        };
+        if let Some((name, _)) = file.iter().find(|(_, view)| infinite(view)) {
+            return Err(unfit(&path, format!("tensor `{name}` has values that are not finite")));
+        }
+    }
+    Ok(())
 }
 
 /// The error for a file whose tensors do not fit a model.

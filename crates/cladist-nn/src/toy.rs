@@ -11,6 +11,7 @@ use cladist_core::{Document, LabelCounts, LabelSet, Taxonomy};
 
 use crate::descriptions::DescriptionVector::Mean;
 use crate::encoder::{Encoded, Mode};
+use crate::examples::Examples;
 use crate::fused::Values;
 use crate::heads::attention_xml::AttentionXmlConfig;
 use crate::heads::branches::BranchesConfig;
@@ -33,7 +34,6 @@ use crate::parameters::{self, Place, follow_place};
 use crate::shortlist::ShortlistConfig;
 use crate::source::EncoderSource;
 use crate::tokens::{Sequence, TokenBatch, TokensConfig};
-use crate::train::Examples;
 
 /// Texts with their labels, each label's ancestors with it. `gold-fund` is both a metal and a fund.
 const DOCUMENTS: [(&str, &str); 8] = [
@@ -225,7 +225,7 @@ pub(crate) fn flat() -> Design {
 /// Every parameter of a model, as bytes.
 pub(crate) fn bytes(model: &NeuralModel) -> Vec<u8> {
     let mut all = parameters::named(&model.network);
-    if let Some(table) = &model.table {
+    if let Some(table) = model.table() {
         all.insert("rows".to_owned(), (vec![table.n_rows(), table.width()], table.values().to_vec()));
     }
     parameters::write(&all).unwrap()

@@ -3,8 +3,9 @@
 use cladist_core::{Document, LabelId, Request};
 
 use crate::error::Result;
-use crate::model::{NeuralModel, numbered};
+use crate::model::NeuralModel;
 use crate::parameters;
+use crate::tokens::numbered;
 
 /// The bytes of a token in the text, and a label's weight on it.
 pub type TokenWeight = ((u32, u32), f32);

@@ -32,7 +32,7 @@ impl NeuralModel {
     /// What each word adds to the logit of each of the labels. Of a document in windows, the one that the label scores
     /// highest in is looked at; words outside it have no part.
     pub fn attribute(&self, text: &str, labels: &[LabelId], how: Gradients) -> Result<Vec<Parts>> {
-        if self.ranker.is_some() {
+        if self.ranker().is_some() {
             return Err(Error::Head {
                 problem: "labels are scored by a ranker, which has no logits to take gradients of".to_owned(),
                 hint: "leave words out instead, which works with any model",

@@ -14,9 +14,9 @@ use serde::Serialize;
 use super::divergence::{angular_distance, average_heads, entropy_of_logs, kl_of_logs};
 use crate::encoder::{LayerSet, Mode};
 use crate::error::{Error, Result};
-use crate::model::{BUDGET, CHUNK, NeuralModel};
+use crate::model::NeuralModel;
 use crate::parameters::to_vec;
-use crate::tokens::{Sequence, TokenBatch, TokensConfig, sorted_by_tokens};
+use crate::tokens::{BUDGET, CHUNK, Sequence, TokenBatch, TokensConfig, sorted_by_tokens};
 
 /// Attention probabilities of a batch at most, over all layers and heads: 64 MB. One document may need more.
 const CELLS: usize = 1 << 24;

@@ -9,9 +9,8 @@ use crate::descriptions::{DescriptionConfig, DescriptionVector, Descriptions};
 use crate::encoder::{LayerSet, Mode};
 use crate::error::Result;
 use crate::heads::rows;
-use crate::model::{BUDGET, CHUNK};
 use crate::source::EncoderSource;
-use crate::tokens::{Sequence, TokenBatch, TokensConfig, sorted_by_tokens};
+use crate::tokens::{BUDGET, CHUNK, Sequence, TokenBatch, TokensConfig, sorted_by_tokens};
 
 /// For each document every label with ½(1 + cos) of the angle between their mean token vectors. Of a long document the
 /// first window counts.

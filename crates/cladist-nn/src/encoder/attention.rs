@@ -4,7 +4,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 
 use super::EncoderConfig;
 use super::description::{DistanceBias, Rotary};
-use super::packing::Packing;
+use crate::tokens::Packing;
 
 /// Scores of what a token must not see.
 const UNSEEN: f32 = -1e30;

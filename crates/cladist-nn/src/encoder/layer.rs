@@ -11,8 +11,8 @@ use super::EncoderConfig;
 use super::attention::{self, Relations};
 use super::description::{Gate, NormPlace};
 use super::ops::{Maybe, activate, affine, drop, norm};
-use super::packing::Packing;
 use crate::fused::{LayerParameters, Values, encoder_layer, is_cpu};
+use crate::tokens::Packing;
 
 /// Query, key, value, output and feed-forward parameters of a layer. Matrices are `[out, in]`.
 #[derive(Module, Debug)]

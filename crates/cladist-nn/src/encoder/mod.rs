@@ -11,7 +11,6 @@ mod fields;
 mod files;
 mod layer;
 mod ops;
-mod packing;
 mod scratch;
 mod slots;
 mod weights;
@@ -31,9 +30,11 @@ pub use encoded::{Encoded, LayerSet};
 pub use families::Family;
 pub use layer::Layer;
 pub(crate) use ops::{linear, normalise};
-pub use packing::Packing;
 pub use scratch::Scratch;
 pub use weights::LoadReport;
+
+pub(crate) use crate::seeds::derive as place;
+pub use crate::tokens::Packing;
 
 use crate::fused::is_cpu;
 use crate::tokens::TokenBatch;
@@ -250,14 +251,6 @@ impl Encoder {
     ) -> Encoded {
         Encoded::new(Packing::new(offsets), states, first, BTreeMap::new(), self.pooler.as_ref())
     }
-}
-
-/// The seed of one place of the network in one step.
-pub(crate) fn place(seed: u64, place: u64) -> u64 {
-    let mut h = seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    h ^ (h >> 31)
 }
 
 #[cfg(test)]

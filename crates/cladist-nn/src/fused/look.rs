@@ -9,7 +9,7 @@ use cladist_kernels::attention::look::{Look, backward, forward};
 use cladist_kernels::pool;
 
 use super::{Fused, Operand, apply, tensor, values, wanted_of};
-use crate::encoder::Packing;
+use crate::tokens::Packing;
 
 /// softmax(Q·Kᵀ·scale)·V over the tokens of each document, for each attention head. On the CPU only.
 ///

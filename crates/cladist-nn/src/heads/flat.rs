@@ -19,8 +19,8 @@ use super::{DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, L
 use crate::blocks::dropout;
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
+use crate::heads::{Outputs, Vectors};
 use crate::losses::Loss;
-use crate::shortlist::{Outputs, Vectors};
 
 /// One line of help.
 pub const ABOUT: &str = "fine-tuned encoder with a linear output layer over labels (multi-label BERT)";

@@ -22,8 +22,8 @@ use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Maskin
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
+use crate::heads::{Outputs, Vectors};
 use crate::losses::Loss;
-use crate::shortlist::{Outputs, Vectors};
 
 /// One line of help.
 pub const ABOUT: &str = "concatenated [CLS] of the last five layers, with a shortlist (LightXML)";

@@ -24,6 +24,7 @@ mod levels;
 pub mod light_xml;
 mod mixture;
 mod objective;
+mod outputs;
 mod per_label;
 mod settings;
 pub mod sgm;
@@ -41,16 +42,14 @@ pub use document::Pool;
 pub use head::{Group, Head, HeadConfig, Masking, Task};
 pub use input::{HeadInput, LabelBatch, LabelStates, Moment};
 pub use objective::Objective;
+pub use outputs::{Listed, Outputs, Vectors};
 pub use table::{AnyHead, AnyHeadConfig, HEADS};
 
+pub(crate) use crate::seeds::DROPOUT;
 pub(crate) use document::DocumentVector;
 pub(crate) use labelwise::{Labelwise, select_columns};
+pub(crate) use outputs::rows_of;
 pub(crate) use settings::setting;
-
-use crate::shortlist::Outputs;
-
-/// The place of a head's first dropout, apart from those of the encoder.
-pub(crate) const DROPOUT: u64 = 1 << 32;
 
 /// Rows of `(label, probability)` from a matrix `[documents, labels]`.
 pub(crate) fn rows(

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use burn::module::Module;
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::taxonomy::CodingRule;
@@ -254,7 +255,7 @@ fn every_parameter_gets_a_gradient() {
         for (seed, epoch) in [(1, 0.0), (2, 1.5), (3, 40.0)] {
             let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Training { seed });
             let moment = Moment { epoch, seed: Some(seed) };
-            let (network, descriptions) = (&model.network, model.descriptions.as_ref());
+            let (network, descriptions) = (&model.network, model.descriptions());
             let labels = label_states(network, descriptions, &toy.gold, &moment, None, &mut None);
             let input = HeadInput::of(&encoded, labels.as_ref());
             let objective = model.network.head.objective(&input, &toy.gold, &moment);

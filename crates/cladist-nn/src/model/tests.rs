@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use cladist_core::ErrorKind;
+use cladist_core::{Classifier, ErrorKind, Job, LabelId, Request};
 
 use super::*;
-use crate::tokens::TokensConfig;
+use crate::tokens::{Pool, TokensConfig};
 use crate::toy::{Toy, flat, golden};
 
 #[test]
@@ -93,4 +93,37 @@ fn a_bundle_with_a_head_for_other_labels_is_refused() {
     load(toy.taxonomy.clone()).unwrap();
     let message = load(Taxonomy::flat(["a", "b"])).unwrap_err();
     assert!(message.contains("head.safetensors") && message.contains("not [2"), "{message}");
+}
+
+#[test]
+fn a_bundle_with_numbers_that_are_not_finite_is_refused_by_file_and_tensor() {
+    let toy = Toy::new(Task::MultiLabel);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    let shortlist = ShortlistConfig { group_size: 2, ..ShortlistConfig::default() };
+    let design = Design { shortlist, ..flat() };
+    let mut model = toy.model(design.clone(), 1);
+    model.network = model.network.valid();
+    model.learn_counts(&toy.documents, &toy.gold, 1, &Job::silent()).unwrap();
+    let writer = Writer::create(&path, "model").unwrap();
+    model.save(&writer).unwrap();
+    writer.finish().unwrap();
+    let load =
+        || NeuralModel::load(&path, design.clone(), toy.taxonomy.clone(), &toy.counts(), &Device::flex());
+    load().unwrap();
+    for file in ["model.safetensors", "head.safetensors", "rows.safetensors", "counts.safetensors"] {
+        let whole = fs::read(path.join(file)).unwrap();
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut damaged = whole.clone();
+            let at = damaged.len() - 4;
+            damaged[at..].copy_from_slice(&bad.to_le_bytes());
+            fs::write(path.join(file), &damaged).unwrap();
+            let error = load().unwrap_err();
+            assert!(matches!(error, Error::Core(cladist_core::Error::Bundle(_))), "{error}");
+            let message = error.to_string();
+            assert!(message.contains(file) && message.contains("tensor `"), "{message}");
+            assert!(message.contains("not finite"), "{message}");
+        }
+        fs::write(path.join(file), whole).unwrap();
+    }
 }

@@ -1,6 +1,7 @@
 use burn::module::Module;
 use burn::tensor::{Device, TensorData};
-use cladist_core::{Classifier, Scores};
+use cladist_core::bundle::Writer;
+use cladist_core::{Classifier, Job, Request, Scores};
 
 use super::*;
 use crate::analysis::attribution::Gradients;
@@ -9,7 +10,7 @@ use crate::heads::flat::FlatConfig;
 use crate::heads::light_xml::LightXmlConfig;
 use crate::heads::{AnyHeadConfig, HeadInput, Moment, Task};
 use crate::losses::Loss;
-use crate::model::Design;
+use crate::model::{Design, NeuralModel};
 use crate::source::EncoderSource;
 use crate::tokens::{TokenBatch, TokensConfig};
 use crate::toy::{Toy, bytes, design, fitting, flat, on_threads};
@@ -77,7 +78,7 @@ fn labels_of_the_best_groups_are_scored_by_it_whatever_the_batch() {
     for match_only in [false, true] {
         let model = model(&toy, ranked(match_only, flat()));
         let all = scores(&model, &toy);
-        let partition = &model.shortlist.as_ref().unwrap().partition;
+        let partition = &model.shortlist().unwrap().partition;
         let listed = model.listed().unwrap();
         let tokens = model.tokenize(&toy.documents).unwrap();
         for (n, document) in toy.documents.iter().enumerate() {
@@ -109,8 +110,8 @@ fn a_matcher_alone_learns_by_the_squared_hinge_of_groups() {
     let toy = Toy::new(Task::MultiLabel);
     let mut model = toy.model(ranked(true, flat()), 1);
     model.network = model.network.valid();
-    assert!(model.table.is_none() && model.label_vectors().is_none());
-    let partition = model.shortlist.as_ref().unwrap().partition.clone();
+    assert!(model.table().is_none() && model.label_vectors().is_none());
+    let partition = model.shortlist().unwrap().partition.clone();
     let tokens = model.tokenize(&toy.documents).unwrap();
     let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
     let encoded =

@@ -27,28 +27,15 @@ use crate::parameters::{self, Numbers, unfit};
 /// The file of the moments in a checkpoint.
 const FILE: &str = "rows.safetensors";
 
-/// Moments of the rows of a table, and gradients since the last step. Without a table it does nothing.
-#[derive(Debug, Default)]
-pub(crate) struct RowLearner {
-    /// Zeros cost no memory until they are touched.
-    pub(super) first: Vec<f32>,
-    pub(super) second: Vec<f32>,
-    /// The last step that touched a row; 0 if none did.
-    pub(super) stamps: Vec<u32>,
-    pub(super) sum: Option<RowGradients>,
-}
+/// The sum of gradients of rows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct RowSum(Option<RowGradients>);
 
-impl RowLearner {
-    pub(crate) fn new(table: Option<&Table>) -> Self {
-        let n = table.map_or(0, |table| table.values().len());
-        let n_rows = table.map_or(0, Table::n_rows);
-        Self { first: vec![0.0; n], second: vec![0.0; n], stamps: vec![0; n_rows], sum: None }
-    }
-
+impl RowSum {
     /// Adds the gradients of a batch.
     pub(crate) fn add(&mut self, gradients: Vec<RowGradients>) {
         for gradients in gradients {
-            self.sum = Some(match self.sum.take() {
+            self.0 = Some(match self.0.take() {
                 Some(sum) => add(&sum, &gradients),
                 None => gradients,
             });
@@ -57,20 +44,45 @@ impl RowLearner {
 
     /// The norm of the mean gradient of parameters and rows together; `norm` is that of the parameters.
     pub(crate) fn norm(&self, norm: f64, batches: usize) -> f64 {
-        match &self.sum {
+        match &self.0 {
             Some((_, values)) => norm.hypot(adamw::square_sum(values).sqrt() / batches.max(1) as f64),
             None => norm,
         }
     }
 
-    /// Drops the gradients since the last step.
-    pub(crate) fn forget(&mut self) {
-        self.sum = None;
+    /// Numbers of rows, ascending, and the values of all; none if there are no rows.
+    pub(crate) fn rows(&self) -> Option<(&[u32], &[f32])> {
+        self.0.as_ref().map(|(numbers, values)| (numbers.as_slice(), values.as_slice()))
+    }
+}
+
+/// Moments of the rows of a table. Without a table it does nothing.
+#[derive(Debug, Default)]
+pub(crate) struct RowLearner {
+    /// Zeros cost no memory until they are touched.
+    pub(super) first: Vec<f32>,
+    pub(super) second: Vec<f32>,
+    /// The last step that touched a row; 0 if none did.
+    pub(super) stamps: Vec<u32>,
+}
+
+impl RowLearner {
+    pub(crate) fn new(table: Option<&Table>) -> Self {
+        let n = table.map_or(0, |table| table.values().len());
+        let n_rows = table.map_or(0, Table::n_rows);
+        Self { first: vec![0.0; n], second: vec![0.0; n], stamps: vec![0; n_rows] }
     }
 
     /// The step that the optimiser took last, for rows: gradients are multiplied by `scale`.
-    pub(crate) fn step(&mut self, table: Option<&mut Table>, optimiser: &AdamW, scale: f64, rate: f64) {
-        let (Some(table), Some((numbers, gradients))) = (table, self.sum.take()) else { return };
+    pub(crate) fn step(
+        &mut self,
+        table: Option<&mut Table>,
+        sum: RowSum,
+        optimiser: &AdamW,
+        scale: f64,
+        rate: f64,
+    ) {
+        let (Some(table), Some((numbers, gradients))) = (table, sum.0) else { return };
         let step = step_of(optimiser, rate, scale);
         let number = step.number;
         let width = table.width();
@@ -150,7 +162,7 @@ impl RowLearner {
         let (first, second) = (floats("first")?, floats("second")?);
         let stamps =
             words("stamps", Dtype::U32, table.n_rows())?.into_iter().map(u32::from_le_bytes).collect();
-        Ok(Self { first, second, stamps, sum: None })
+        Ok(Self { first, second, stamps })
     }
 }
 

@@ -15,22 +15,19 @@
 //! linear ranker ([`crate::ranker`]) tells those of a group apart.
 
 mod learner;
-mod outputs;
 mod table;
 
 use cladist_core::label_tree::{Partition, PartitionConfig};
 use cladist_core::{Error as CoreError, Job};
 use serde::{Deserialize, Serialize};
 
-pub use outputs::{Listed, Outputs, Vectors};
 pub use table::{Rows, Table};
 
-pub(crate) use learner::RowLearner;
-pub(crate) use outputs::rows_of;
+pub(crate) use learner::{RowLearner, RowSum};
 pub(crate) use table::ROWS;
 
 use crate::error::Result;
-use crate::train::Examples;
+use crate::examples::Examples;
 
 /// The `[shortlist]` section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

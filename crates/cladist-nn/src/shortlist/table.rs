@@ -12,9 +12,9 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use safetensors::{Dtype, SafeTensors};
 
-use crate::encoder::place;
 use crate::error::Result;
 use crate::parameters::{self, Numbers, to_vec, unfit};
+use crate::seeds;
 
 /// The name of the rows wherever they are among other tensors. No parameter has it: theirs begin with their module's.
 pub(crate) const ROWS: &str = "rows";
@@ -45,7 +45,7 @@ impl Table {
         let bound = (6.0 / (n_rows + width.saturating_sub(1)).max(1) as f32).sqrt();
         let mut values = vec![0.0f32; n_rows * width];
         values.par_chunks_exact_mut(width.max(1)).enumerate().for_each(|(number, row)| {
-            let mut random = ChaCha8Rng::seed_from_u64(place(seed, number as u64));
+            let mut random = ChaCha8Rng::seed_from_u64(seeds::derive(seed, number as u64));
             let weights = width.saturating_sub(1);
             row[..weights].iter_mut().for_each(|w| *w = (random.random::<f32>() * 2.0 - 1.0) * bound);
         });

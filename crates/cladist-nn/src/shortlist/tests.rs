@@ -1,6 +1,7 @@
 //! A shortlist of every label is no shortlist, and what a step does not look at stays as it is.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::learner::RowLearner;
+use super::learner::{RowLearner, RowSum};
 use super::table::{RowGradients, Table};
 use super::*;
 use crate::encoder::Mode;
@@ -53,7 +54,7 @@ fn learnt(model: &NeuralModel, toy: &Toy) -> (BTreeMap<String, f64>, GradientSum
     let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
     let batch = TokenBatch::new(&sequences);
     let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Training { seed: 5 });
-    let rows = model.table.as_ref().map(Rows::learning);
+    let rows = model.table().map(Rows::learning);
     let input = HeadInput { rows: rows.as_ref(), ..HeadInput::new(&encoded) };
     let moment = Moment { epoch: 0.0, seed: Some(5) };
     let objective = model.network.head.objective(&input, &toy.gold, &moment);
@@ -71,13 +72,13 @@ fn pair(toy: &Toy, shortlist: ShortlistConfig) -> [NeuralModel; 2] {
     let mut short = toy.model(listed(shortlist), 1);
     let parameters = named(&dense.network.head);
     let (weight, bias) = (&parameters["output.weight"].1, &parameters["output.bias"].1);
-    let partition = short.shortlist.as_ref().unwrap().partition.clone();
+    let partition = short.shortlist().unwrap().partition.clone();
     let width = weight.len() / bias.len();
     let rows = (0..partition.n_rows()).flat_map(|row| {
         let label = partition.label(row) as usize;
         weight[label * width..][..width].iter().chain(&bias[label..=label]).copied()
     });
-    *short.table.as_mut().unwrap().values_mut() = rows.collect();
+    *short.table_mut().unwrap().values_mut() = rows.collect();
     [dense, short]
 }
 
@@ -92,7 +93,7 @@ fn with_every_label_it_learns_what_a_head_without_learns() {
     let toy = Toy::new(Task::MultiLabel);
     for (group_size, n_groups) in [(8, 1), (2, 4)] {
         let [dense, short] = pair(&toy, all(group_size));
-        let partition = &short.shortlist.as_ref().unwrap().partition;
+        let partition = &short.shortlist().unwrap().partition;
         assert_eq!(partition.n_groups(), n_groups);
         let (terms, sum, _) = learnt(&dense, &toy);
         let (short_terms, short_sum, rows) = learnt(&short, &toy);
@@ -172,12 +173,12 @@ fn a_step_changes_the_rows_it_looks_at_and_no_other() {
         ..Toy::new(Task::MultiLabel)
     };
     let mut model = toy.model(listed(few), 1);
-    let before = model.table.as_ref().unwrap().values().to_vec();
-    let width = model.table.as_ref().unwrap().width();
-    let shortlist = model.shortlist.clone().unwrap();
+    let before = model.table().unwrap().values().to_vec();
+    let width = model.table().unwrap().width();
+    let shortlist = Arc::clone(model.shortlist().unwrap());
     let run = Run { design: listed(few), ..Run::new(&one, config) };
     model = run.go_from(model, crate::train::tests::Stop::Never).0.unwrap().0;
-    let after = model.table.as_ref().unwrap().values();
+    let after = model.table().unwrap().values();
     for (row, (before, after)) in before.chunks_exact(width).zip(after.chunks_exact(width)).enumerate() {
         let gold = one.gold[0].iter().any(|label| label.index() == shortlist.partition.label(row) as usize);
         assert_eq!(before != after, gold, "row {row}");
@@ -193,11 +194,12 @@ fn stepped(table: &mut Table, steps: &[RowGradients], config: AdamWConfig) -> Ro
         let half = |(numbers, values): &RowGradients| -> RowGradients {
             (numbers.clone(), values.iter().map(|value| value / 2.0).collect())
         };
-        learner.add(vec![half(gradients), half(gradients)]);
+        let mut sum = RowSum::default();
+        sum.add(vec![half(gradients), half(gradients)]);
         let nothing = Empty { nothing: None };
         let _ = optimiser.step(nothing, GradientSum::default(), 0.0, None, &|_| 0.0);
-        let norm = learner.norm(0.0, 1);
-        learner.step(Some(&mut *table), &optimiser, scale(1, norm, Some(1.0)), 0.1);
+        let norm = sum.norm(0.0, 1);
+        learner.step(Some(&mut *table), sum, &optimiser, scale(1, norm, Some(1.0)), 0.1);
     }
     learner
 }
@@ -330,9 +332,9 @@ proptest! {
     ) {
         let (a, b): (Vec<u32>, Vec<u32>) = (a.into_iter().collect(), b.into_iter().collect());
         let (a, b) = (gradients(&a, 3, 0.0), gradients(&b, 3, 9.0));
-        let mut learner = RowLearner::default();
-        learner.add(vec![a.clone(), b.clone()]);
-        let (numbers, values) = learner.sum.unwrap();
+        let mut sum = RowSum::default();
+        sum.add(vec![a.clone(), b.clone()]);
+        let (numbers, values) = sum.rows().unwrap();
         prop_assert!(numbers.is_sorted_by(|a, b| a < b));
         for (number, row) in numbers.iter().zip(values.chunks_exact(3)) {
             let of = |(numbers, values): &RowGradients, column: usize| {
@@ -435,9 +437,9 @@ fn heads_and_tasks_that_need_all_labels_refuse_it() {
 fn rows_and_groups_begin_at_how_often_their_labels_occur() {
     let toy = Toy::new(Task::MultiLabel);
     let model = toy.model(Design { prior_bias: true, ..listed(few()) }, 1);
-    let partition = &model.shortlist.as_ref().unwrap().partition;
+    let partition = &model.shortlist().unwrap().partition;
     let odds = toy.counts().log_odds(toy.taxonomy.n_labels());
-    let table = model.table.as_ref().unwrap();
+    let table = model.table().unwrap();
     for row in 0..partition.n_rows() {
         let bias = table.rows(row..row + 1)[table.width() - 1];
         assert_eq!(bias, odds[partition.label(row) as usize]);

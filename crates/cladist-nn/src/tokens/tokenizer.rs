@@ -12,7 +12,6 @@ use super::config::{TokensConfig, Truncate};
 use super::cut::{Piece, ceil, floor, is_space};
 use super::files::{Names, read_folder};
 use super::vocabulary;
-use crate::encoder::Encoder;
 use crate::error::{Error, Result};
 
 /// The ids of tokens with a meaning of their own.
@@ -49,18 +48,14 @@ pub struct Tokenizer {
 
 impl Tokenizer {
     /// Refuses an encoder that has fewer pieces, or takes fewer tokens than documents are to have.
-    pub(crate) fn fits(&self, encoder: &Encoder, tokens: &TokensConfig) -> Result<()> {
-        let config = encoder.config();
-        if self.vocab_size() > config.vocab_size {
-            let problem = format!(
-                "the tokenizer has {} pieces but the encoder only {}",
-                self.vocab_size(),
-                config.vocab_size
-            );
+    pub(crate) fn fits(&self, vocab_size: usize, max_tokens: usize, tokens: &TokensConfig) -> Result<()> {
+        if self.vocab_size() > vocab_size {
+            let pieces = self.vocab_size();
+            let problem = format!("the tokenizer has {pieces} pieces but the encoder only {vocab_size}");
             return Err(Error::Tokenizer { problem });
         }
-        if tokens.max_tokens > config.max_tokens() {
-            let expected = format!("at most {} with this encoder", config.max_tokens());
+        if tokens.max_tokens > max_tokens {
+            let expected = format!("at most {max_tokens} with this encoder");
             return Err(CoreError::setting("tokens.max_tokens", expected, tokens.max_tokens).into());
         }
         Ok(())

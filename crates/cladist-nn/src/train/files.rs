@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cladist_core::bundle::Writer;
 
-use super::checkpoint::{Checkpoints, Found};
+use super::checkpoint::Checkpoints;
 use super::journal::{Journal, Kind, Record};
 use super::lock::RunLock;
 use super::tensorboard::EventWriter;
@@ -24,19 +24,18 @@ pub(super) struct RunFiles {
 }
 
 impl RunFiles {
+    /// The folder of checkpoints.
+    pub(super) const CHECKPOINTS: &str = "checkpoints";
+
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let lock = RunLock::take(folder)?;
-        let checkpoints = Checkpoints::open(&folder.join("checkpoints"), KEEP)?;
+        let checkpoints = Checkpoints::open(&folder.join(Self::CHECKPOINTS), KEEP)?;
         Ok(Self { folder: folder.to_owned(), checkpoints, writers: None, lock })
     }
 
     /// Whether others are kept out.
     pub(super) fn is_exclusive(&self) -> bool {
         self.lock.is_exclusive()
-    }
-
-    pub(super) fn latest(&self) -> Result<Found> {
-        self.checkpoints.latest()
     }
 
     /// Starts writing after a step: what earlier sittings said of later ones is dropped.

@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use burn::tensor::{Tensor, TensorData};
-use cladist_core::{Cancel, Job, Request};
+use cladist_core::Cancel;
 
 use super::progress::Watcher;
+use super::source::Source;
 use crate::encoder::{Encoded, Encoder, Mode, PackedWeights};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::NeuralModel;
 use crate::parameters::to_vec;
-use crate::tokens::{Sequence, TokenBatch};
+use crate::tokens::{BUDGET, Sequence, TokenBatch, sorted_by_tokens};
 
 /// Bytes of states that are kept in memory; if there are more, every epoch reads the documents anew.
 pub(super) const MEMORY: usize = 4 << 30;
@@ -47,18 +48,19 @@ impl Frozen {
     /// Reads all examples; `None` if their states take more than so many bytes.
     pub(super) fn read(
         model: &NeuralModel,
-        examples: &[(usize, &Sequence)],
+        source: &dyn Source,
         memory: usize,
         watcher: &dyn Watcher,
         cancel: &Cancel,
     ) -> Result<Option<Self>> {
         let (keep, width) = (&model.layers, model.network.encoder.hidden_size());
         let mut offsets = vec![0];
-        for (_, sequence) in examples {
-            offsets.push(offsets.last().unwrap_or(&0) + sequence.len());
+        for length in source.lengths() {
+            offsets.push(offsets.last().unwrap_or(&0) + length);
         }
+        let n_examples = source.lengths().len();
         let n_tokens = offsets.last().copied().unwrap_or(0);
-        let rows = |layer| if keep.only_first_tokens(layer) { examples.len() } else { n_tokens };
+        let rows = |layer| if keep.only_first_tokens(layer) { n_examples } else { n_tokens };
         if keep.iter().map(rows).sum::<usize>() * width * size_of::<f32>() > memory {
             return Ok(None);
         }
@@ -67,15 +69,17 @@ impl Frozen {
             (layer, Kept { values, first_tokens: keep.only_first_tokens(layer) })
         };
         let mut layers: BTreeMap<usize, Kept> = keep.iter().map(empty).collect();
-        let request = Request { job: Job { cancel: cancel.clone(), ..Job::silent() }, ..Request::default() };
         let mut done = 0;
-        let read = model.each_batch(examples, keep, &request, |batch, input| {
+        for batch in sorted_by_tokens(source.lengths(), BUDGET) {
+            cancel.check()?;
+            let examples = source.fetch(&batch)?;
+            let sequences: Vec<&Sequence> = examples.iter().map(|example| &*example.sequence).collect();
+            let encoded = model.encode(&sequences, keep);
             for (&layer, kept) in &mut layers {
-                let documents = input.documents;
-                let states = if kept.first_tokens { documents.cls(layer) } else { documents.packed(layer) };
+                let states = if kept.first_tokens { encoded.cls(layer) } else { encoded.packed(layer) };
                 let states = to_vec(states);
                 let mut rest = states.as_slice();
-                for &n in batch {
+                for &n in &batch {
                     let range = kept.range(&offsets, width, n);
                     let (own, others) = rest.split_at(range.len());
                     kept.values[range].copy_from_slice(own);
@@ -83,9 +87,8 @@ impl Frozen {
                 }
             }
             done += batch.len() as u64;
-            watcher.reading(done, examples.len() as u64);
-        });
-        read.map_err(Error::from)?;
+            watcher.reading(done, n_examples as u64);
+        }
         Ok(Some(Self { layers, offsets, width }))
     }
 
@@ -124,8 +127,9 @@ mod tests {
     use crate::heads::flat::FlatConfig;
     use crate::heads::light_xml::LightXmlConfig;
     use crate::heads::{AnyHeadConfig, Pool, Task};
-    use crate::model::numbered;
+    use crate::tokens::numbered;
     use crate::toy::{Toy, design};
+    use crate::train::source::Resident;
 
     #[test]
     fn what_is_kept_is_what_the_encoder_says() {
@@ -138,8 +142,10 @@ mod tests {
             let model = toy.model(design(head, Task::MultiLabel), 1).ready();
             let tokens = model.tokenize(&toy.documents).unwrap();
             let examples = numbered(&tokens);
-            let kept = Frozen::read(&model, &examples, MEMORY, &Silent, &Cancel::default()).unwrap().unwrap();
-            assert!(Frozen::read(&model, &examples, 64, &Silent, &Cancel::default()).unwrap().is_none());
+            let cancel = Cancel::default();
+            let source = Resident::new(&model, &toy.examples(), &cancel).unwrap();
+            let kept = Frozen::read(&model, &source, MEMORY, &Silent, &cancel).unwrap().unwrap();
+            assert!(Frozen::read(&model, &source, 64, &Silent, &cancel).unwrap().is_none());
             let batch = [5, 0, 4];
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| examples[n].1).collect();
             let packed = TokenBatch::new(&sequences);
@@ -166,9 +172,9 @@ mod tests {
     fn reading_can_be_stopped() {
         let toy = Toy::new(Task::MultiLabel);
         let model = toy.model(crate::toy::flat(), 1).ready();
-        let tokens = model.tokenize(&toy.documents).unwrap();
         let cancel = Cancel::default();
+        let source = Resident::new(&model, &toy.examples(), &cancel).unwrap();
         cancel.cancel();
-        assert!(Frozen::read(&model, &numbered(&tokens), MEMORY, &Silent, &cancel).is_err());
+        assert!(Frozen::read(&model, &source, MEMORY, &Silent, &cancel).is_err());
     }
 }

@@ -2,9 +2,10 @@
 
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
-use cladist_core::LabelSet;
+use cladist_core::{Cancel, LabelSet};
 
 use crate::descriptions::Descriptions;
+use crate::error::Result;
 use crate::heads::{LabelBatch, LabelStates, Moment};
 use crate::model::Network;
 use crate::parameters::{Tensors, to_vec};
@@ -12,8 +13,8 @@ use crate::parameters::{Tensors, to_vec};
 /// The name of the vectors among those that stay between updates.
 const VECTORS: &str = "vectors";
 
-/// The labels that the head reads in this batch. `kept` has those that stay for several updates; they are made anew if
-/// there are none or the head wants it `after` so many updates.
+/// [`label_states_unless`] nobody asks to stop.
+#[cfg(test)]
 pub(crate) fn label_states(
     network: &Network,
     descriptions: Option<&Descriptions>,
@@ -22,10 +23,25 @@ pub(crate) fn label_states(
     after: Option<u64>,
     kept: &mut Option<Tensors>,
 ) -> Option<LabelStates> {
-    let descriptions = descriptions?;
+    label_states_unless(network, descriptions, gold, moment, after, kept, &Cancel::default()).unwrap()
+}
+
+/// The labels that the head reads in this batch. `kept` has those that stay for several updates; they are made anew if
+/// there are none or the head wants it `after` so many updates.
+pub(super) fn label_states_unless(
+    network: &Network,
+    descriptions: Option<&Descriptions>,
+    gold: &[LabelSet],
+    moment: &Moment,
+    after: Option<u64>,
+    kept: &mut Option<Tensors>,
+    cancel: &Cancel,
+) -> Result<Option<LabelStates>> {
+    let Some(descriptions) = descriptions else { return Ok(None) };
     let encoder = &network.encoder;
     let seed = moment.seed.unwrap_or(0);
-    let states = match network.head.label_batch(gold, moment)? {
+    let Some(batch) = network.head.label_batch(gold, moment) else { return Ok(None) };
+    let states = match batch {
         LabelBatch::All => LabelStates { vectors: descriptions.learn(encoder, None, seed), labels: None },
         LabelBatch::Of(labels) => {
             let vectors = descriptions.learn(encoder, Some(&labels), seed);
@@ -38,7 +54,7 @@ pub(crate) fn label_states(
                 Some(kept) => kept,
                 None => {
                     let encoder = encoder.valid();
-                    let vectors = descriptions.read(&encoder, encoder.pack().as_ref());
+                    let vectors = descriptions.read_unless(&encoder, encoder.pack().as_ref(), cancel)?;
                     (vectors.dims().to_vec(), to_vec(vectors))
                 }
             };
@@ -47,5 +63,5 @@ pub(crate) fn label_states(
             LabelStates { vectors: Tensor::from_data(data, &encoder.device()), labels: None }
         }
     };
-    Some(states)
+    Ok(Some(states))
 }

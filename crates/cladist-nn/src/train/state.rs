@@ -8,14 +8,16 @@ use cladist_core::bundle::Writer;
 use serde::{Deserialize, Serialize};
 
 use super::averaging::{Averaging, blend};
+use super::beside::Beside;
 use super::config::TrainConfig;
 use super::guard::Guard;
+use super::identity::Identity;
 use super::stopping::{Stopping, exact};
 use crate::error::{Error, Result};
 use crate::model::Network;
+use crate::model::components::Components;
 use crate::optim::{AdamW, AdamWConfig};
 use crate::parameters::{self, Tensors, named, unfit};
-use crate::shortlist::{ROWS, RowLearner, Table};
 
 /// Where a run is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,8 +44,8 @@ pub(super) struct Progress {
     pub(super) since_log: BTreeMap<String, Mean>,
     /// Steps that the optimiser took: skipped batches are none.
     optimiser_steps: u64,
-    /// Hash of what must not change.
-    fingerprint: String,
+    /// What must not change.
+    identity: Identity,
 }
 
 /// A mean that is not complete yet.
@@ -73,41 +75,31 @@ pub(super) struct Weights {
     pub(super) best: Option<Tensors>,
     /// Their running average.
     average: Option<Tensors>,
-    /// Vectors of labels that stay for several updates.
-    pub(super) labels: Option<Tensors>,
 }
 
-/// All parameters, with the rows of labels if there are any.
-pub(super) fn everything(network: &Network, table: Option<&Table>) -> Tensors {
+/// All parameters, with what components learn outside the network.
+pub(super) fn everything(network: &Network, components: &Components) -> Tensors {
     let mut all = named(network);
-    if let Some(table) = table {
-        let shape = vec![table.n_rows(), table.width()];
-        all.insert(ROWS.to_owned(), (shape, table.values().to_vec()));
+    for (name, shape, values) in components.outside() {
+        all.insert(name.to_owned(), (shape, values.to_vec()));
     }
     all
 }
 
-/// The network with these parameters, and its rows of labels.
+/// The network and its components with these parameters.
 pub(super) fn put_back(
     network: Network,
     mut all: Tensors,
-    table: Option<&mut Table>,
+    components: &mut Components,
 ) -> Result<Network, String> {
-    if let Some(table) = table {
-        let (shape, values) = all.remove(ROWS).ok_or_else(|| format!("it has no tensor `{ROWS}`"))?;
-        let expected = [table.n_rows(), table.width()];
-        if shape != expected {
-            return Err(format!("tensor `{ROWS}` has shape {shape:?}, not {expected:?}"));
-        }
-        *table.values_mut() = values;
-    }
+    components.take(&mut all)?;
     parameters::replace(network, all)
 }
 
 impl Weights {
     /// Takes the parameters into the average.
-    pub(super) fn take_in(&mut self, network: &Network, table: Option<&Table>, weight: f64) {
-        let now = everything(network, table);
+    pub(super) fn take_in(&mut self, network: &Network, components: &Components, weight: f64) {
+        let now = everything(network, components);
         match &mut self.average {
             Some(average) => {
                 for ((_, average), (_, now)) in average.values_mut().zip(now.values()) {
@@ -119,27 +111,26 @@ impl Weights {
     }
 
     /// The network with the average in place of its parameters, if there is one.
-    pub(super) fn averaged(&self, network: Network) -> Result<Network> {
+    pub(super) fn averaged(&self, network: Network, components: &Components) -> Result<Network> {
         let Some(average) = &self.average else { return Ok(network) };
-        let average = average.iter().filter(|(name, _)| *name != ROWS);
+        let average = average.iter().filter(|(name, _)| !components.has(name));
         let average = average.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
         parameters::replace(network, average).map_err(|problem| Error::Parameters { problem })
     }
 
-    /// Keeps what was just evaluated as the best: this network, and the average of rows of labels if there is one.
-    pub(super) fn keep(&mut self, network: &Network, table: Option<&Table>) {
-        let mut best = everything(network, table);
-        if let Some(rows) = self.average.as_ref().and_then(|average| average.get(ROWS)) {
-            best.insert(ROWS.to_owned(), rows.clone());
+    /// Keeps what was just evaluated as the best: this network, and the average of what is outside it if there is one.
+    pub(super) fn keep(&mut self, network: &Network, components: &Components) {
+        let mut best = everything(network, components);
+        for (name, average) in self.average.iter().flatten().filter(|(name, _)| components.has(name)) {
+            best.insert(name.clone(), average.clone());
         }
         self.best = Some(best);
     }
 
-    /// Exchanges rows of labels and their average, if there is one.
-    pub(super) fn exchange_rows(&mut self, table: Option<&mut Table>) {
-        let average = self.average.as_mut().and_then(|average| average.get_mut(ROWS));
-        if let (Some(table), Some((_, average))) = (table, average) {
-            std::mem::swap(table.values_mut(), average);
+    /// Exchanges what components have outside the network for its average, if there is one.
+    pub(super) fn swap_outside(&mut self, components: &mut Components) {
+        if let Some(average) = &mut self.average {
+            components.swap(average);
         }
     }
 }
@@ -156,15 +147,15 @@ impl Restored {
     pub(super) fn apply(
         self,
         network: Network,
-        mut table: Option<&mut Table>,
+        components: &mut Components,
         config: AdamWConfig,
         device: &Device,
-    ) -> Result<(Network, AdamW, RowLearner)> {
+    ) -> Result<(Network, AdamW, Beside)> {
         let refuse = |reason| unfit(&self.path, reason);
-        let network = put_back(network, self.model, table.as_deref_mut()).map_err(refuse)?;
+        let network = put_back(network, self.model, components).map_err(refuse)?;
         let optimiser = AdamW::import(config, self.steps, self.optimiser, device).map_err(refuse)?;
-        let rows = RowLearner::load(&self.path, table.as_deref())?;
-        Ok((network, optimiser, rows))
+        let beside = Beside::load(&self.path, components)?;
+        Ok((network, optimiser, beside))
     }
 }
 
@@ -172,11 +163,10 @@ const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const BEST: &str = "best.safetensors";
 const AVERAGE: &str = "average.safetensors";
-const LABELS: &str = "labels.safetensors";
 const STATE: &str = "state.json";
 
 impl Progress {
-    pub(super) fn new(fingerprint: String) -> Self {
+    pub(super) fn new(identity: Identity) -> Self {
         Self {
             step: 0,
             epoch: 0,
@@ -191,7 +181,7 @@ impl Progress {
             seconds: 0.0,
             since_log: BTreeMap::new(),
             optimiser_steps: 0,
-            fingerprint,
+            identity,
         }
     }
 
@@ -201,15 +191,14 @@ impl Progress {
         writer: &Writer,
         network: &Tensors,
         optimiser: &AdamW,
-        rows: &RowLearner,
+        beside: &Beside,
         weights: &Weights,
     ) -> Result<()> {
         let state = Self { optimiser_steps: optimiser.number(), ..self.clone() };
         parameters::save(&writer.path(MODEL), network)?;
         parameters::save(&writer.path(OPTIMIZER), &optimiser.export())?;
-        rows.save(writer)?;
-        for (name, values) in [(BEST, &weights.best), (AVERAGE, &weights.average), (LABELS, &weights.labels)]
-        {
+        beside.save(writer)?;
+        for (name, values) in [(BEST, &weights.best), (AVERAGE, &weights.average)] {
             if let Some(values) = values {
                 parameters::save(&writer.path(name), values)?;
             }
@@ -230,8 +219,12 @@ impl Progress {
         let path = folder.join(STATE);
         let bytes = std::fs::read(&path).map_err(cladist_core::Error::io("read", &path))?;
         let state: Self = serde_json::from_slice(&bytes).map_err(|error| unfit(&path, error.to_string()))?;
-        if state.fingerprint != self.fingerprint || state.epoch >= config.all_epochs() {
-            return Err(Error::OtherRun { path: folder.to_owned() });
+        let differences = self.identity.differences(&state.identity);
+        if !differences.is_empty() {
+            return Err(Error::OtherRun { path: folder.to_owned(), differences });
+        }
+        if state.epoch >= config.all_epochs() {
+            return Err(unfit(&path, format!("it is in epoch {} of {}", state.epoch, config.all_epochs())));
         }
         let list = |name: &str| -> Result<Option<Tensors>> {
             let path = folder.join(name);
@@ -239,7 +232,6 @@ impl Progress {
         };
         weights.best = list(BEST)?;
         weights.average = list(AVERAGE)?;
-        weights.labels = list(LABELS)?;
         let restored = Restored {
             path: folder.to_owned(),
             model: parameters::read(&folder.join(MODEL))?,

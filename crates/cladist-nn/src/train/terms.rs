@@ -1,7 +1,7 @@
 //! The terms of an update.
 
 /// Named values, averaged over the batches of an update.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Terms(pub(super) Vec<(String, f64)>);
 
 impl Terms {

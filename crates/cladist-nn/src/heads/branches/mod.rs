@@ -25,7 +25,7 @@ use super::{AnyHead, Group, Head, HeadInput, LabelBatch, LabelStates, Moment, Ob
 use crate::encoder::{LayerSet, place};
 
 /// The place of branches in the seed of a step.
-const BRANCH: u64 = 1 << 51;
+const BRANCH: u64 = crate::seeds::BRANCHES;
 
 /// The heads.
 #[derive(Module, Debug)]

@@ -14,10 +14,9 @@ use crate::blocks::dropout;
 use crate::encoder::{Packing, linear, place};
 use crate::error::{Error, Result};
 use crate::heads::mixture::log_odds;
-use crate::heads::{DROPOUT, HeadContext, HeadInput, Moment, Objective};
+use crate::heads::{DROPOUT, HeadContext, HeadInput, Listed, Moment, Objective, Outputs, rows_of};
 use crate::losses::{Loss, bce_with_logits};
 use crate::parameters::to_vec;
-use crate::shortlist::{Listed, Outputs, rows_of};
 
 /// The groups of labels whose rows have so many columns, if there is a shortlist.
 pub(super) fn groups(

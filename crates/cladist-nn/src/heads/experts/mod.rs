@@ -32,8 +32,8 @@ use super::{DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Moment, Ob
 use crate::blocks::{Perceptron, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
+use crate::heads::Outputs;
 use crate::losses::bce_with_logits;
-use crate::shortlist::Outputs;
 use diversity::Diversity;
 
 /// One line of help.

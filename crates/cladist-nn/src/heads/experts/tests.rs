@@ -297,10 +297,10 @@ fn with_every_label_on_the_list_experts_are_as_without() {
     let dense = toy.model(whole.clone(), 1);
     let mut listed = toy.model(Design { shortlist, ..whole }, 1);
     let of_dense = named(&dense.network);
-    let table = listed.table.as_mut().unwrap();
+    let partition = listed.shortlist().unwrap().partition.clone();
+    let table = listed.table_mut().unwrap();
     let (width, n_labels) = (table.width(), toy.taxonomy.n_labels());
     let hidden = (width - 1) / 3;
-    let partition = &listed.shortlist.as_ref().unwrap().partition;
     let rows: Vec<usize> = (0..partition.n_rows()).map(|row| partition.label(row) as usize).collect();
     assert_eq!((rows.len(), width), (n_labels, 3 * hidden + 1));
     let parameter = |end: &str| {
@@ -324,7 +324,7 @@ fn with_every_label_on_the_list_experts_are_as_without() {
     listed.network = replace(listed.network.clone(), others).unwrap();
     let learnt = |model: &NeuralModel| {
         let encoded = toy.encoded(model);
-        let rows = model.table.as_ref().map(Rows::new);
+        let rows = model.table().map(Rows::new);
         let input = HeadInput { rows: rows.as_ref(), ..HeadInput::new(&encoded) };
         let moment = Moment { epoch: 9.0, seed: Some(5) };
         model.network.head.objective(&input, &toy.gold, &moment).values()

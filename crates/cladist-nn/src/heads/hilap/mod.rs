@@ -42,7 +42,7 @@ use walk::{Step, Walk, drawn, highest, returns, rewards, standardise, walk};
 pub const ABOUT: &str = "labels assigned by a policy that walks the taxonomy, rewarded by F1 (HiLAP)";
 
 /// Places in the seed of a step: of the order of gold labels and of drawn walks.
-const WALKS: [u64; 2] = [1 << 50, (1 << 50) + 1];
+const WALKS: [u64; 2] = [crate::seeds::WALKS, crate::seeds::WALKS + 1];
 /// What is left of the weight of entropy after each epoch of reinforcement.
 const FADE: f64 = 0.9;
 

@@ -44,7 +44,7 @@ use block::Setting;
 pub const ABOUT: &str = "cross-attention from encoded label descriptions to the document's tokens (LAME)";
 
 /// The place of the sample of labels in the seed of a step.
-const SAMPLE: u64 = 1 << 49;
+const SAMPLE: u64 = crate::seeds::LABEL_SAMPLE;
 
 /// The head.
 #[derive(Module, Debug)]

@@ -24,7 +24,7 @@ fn head(model: &NeuralModel) -> &LabelAttention {
 }
 
 fn states(model: &NeuralModel) -> Option<LabelStates> {
-    let vectors = model.descriptions.as_ref()?.read(&model.network.encoder, None);
+    let vectors = model.descriptions()?.read(&model.network.encoder, None);
     Some(LabelStates { vectors, labels: None })
 }
 
@@ -121,7 +121,7 @@ fn the_encoder_learns_from_descriptions_where_it_should() {
         let id = *of_labels.iter().find(|id| !of_documents.contains(id)).unwrap() as usize;
         let documents = toy.encoded(&model);
         let moment = Moment { epoch: 0.0, seed: Some(1) };
-        let descriptions = model.descriptions.as_ref();
+        let descriptions = model.descriptions();
         let labels = label_states(&model.network, descriptions, &toy.gold, &moment, Some(0), &mut None);
         assert_eq!(labels.is_some(), encode != Encode::Table);
         let input = HeadInput::of(&documents, labels.as_ref());
@@ -142,7 +142,7 @@ fn vectors_stay_until_they_are_due() {
     let moment = Moment { epoch: 0.0, seed: Some(1) };
     let mut kept = None;
     let mut vectors = |model: &NeuralModel, after: Option<u64>| {
-        let descriptions = model.descriptions.as_ref();
+        let descriptions = model.descriptions();
         let states = label_states(&model.network, descriptions, &toy.gold, &moment, after, &mut kept);
         to_vec(states.unwrap().vectors)
     };

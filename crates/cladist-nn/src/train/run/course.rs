@@ -3,11 +3,8 @@
 use super::Trainer;
 use crate::error::Result;
 use crate::optim::AdamW;
-use crate::shortlist::RowLearner;
 use crate::train::epochs::batches;
 use crate::train::frozen::{Frozen, MEMORY};
-use crate::train::progress::Speed;
-use crate::train::state::Progress;
 
 impl Trainer<'_> {
     pub(super) fn begin_epoch(&mut self) -> Result<()> {
@@ -15,7 +12,7 @@ impl Trainer<'_> {
         if epoch >= self.epochs.len() {
             return Ok(());
         }
-        self.batches = batches(config, &self.lengths, epoch);
+        self.batches = batches(config, self.source.lengths(), epoch);
         if self.epochs.is_frozen(epoch) {
             return self.freeze();
         }
@@ -28,7 +25,7 @@ impl Trainer<'_> {
             averaging.and_then(|averaging| self.progress.averaging.epoch_started(averaging, begun))
         {
             self.catch_up();
-            self.weights.take_in(&self.network, self.model.table.as_ref(), weight);
+            self.weights.take_in(&self.network, &self.model.components, weight);
         }
         Ok(())
     }
@@ -41,10 +38,10 @@ impl Trainer<'_> {
         let encoder = self.network.encoder.clone();
         self.network.encoder = encoder.clone().freeze(usize::MAX);
         self.thawed = Some(encoder);
-        self.model.prepare();
-        let (n, watcher) = (self.plan.train.documents.len(), self.plan.watcher);
+        self.model.prepare(&self.plan.cancel)?;
+        let (n, watcher) = (self.source.n_documents(), self.plan.watcher);
         watcher.note(&format!("the encoder reads {n} documents once, for the head to learn first"));
-        self.frozen = Frozen::read(&self.model, &self.examples, MEMORY, watcher, &self.plan.cancel)?;
+        self.frozen = Frozen::read(&self.model, self.source, MEMORY, watcher, &self.plan.cancel)?;
         if self.frozen.is_none() {
             let limit = MEMORY >> 30;
             watcher
@@ -62,8 +59,8 @@ impl Trainer<'_> {
             self.network.encoder = encoder;
         }
         self.optimiser = AdamW::new(self.plan.config.optimizer);
-        self.rows = RowLearner::new(self.model.table.as_ref());
-        self.speed = Speed::default();
+        self.beside.restart(&self.model.components);
+        self.speed = self.speed.anew();
     }
 
     /// Whether there is another update to make; moves on to the next epoch.
@@ -80,15 +77,5 @@ impl Trainer<'_> {
             self.begin_epoch()?;
         }
         Ok(!self.progress.stopped)
-    }
-
-    pub(super) fn evaluation_is_due(&self) -> bool {
-        let Progress { step, in_epoch, epoch, evaluated, .. } = self.progress;
-        let due = match self.plan.config.eval_steps {
-            // Of the epochs in which only the head learns, the last.
-            0 => in_epoch == self.epochs.updates(epoch) && epoch + 1 >= self.plan.config.freeze_epochs,
-            every => step.is_multiple_of(every) || step == self.epochs.total(),
-        };
-        due && step > 0 && evaluated < step
     }
 }

@@ -30,24 +30,26 @@ fn updates_change_parameters_in_place() {
         watcher: &cladist_core::job::Silent,
         cancel: Cancel::default(),
     };
-    let tokens = model.tokenize(plan.train.documents).unwrap();
-    let mut trainer = Trainer::new(model, &plan, &tokens).unwrap();
+    let source = Resident::new(&model, &plan.train, &plan.cancel).unwrap();
+    let dev = Dev { gold: &toy.gold, tokens: model.tokenize(&toy.documents).unwrap() };
+    let mut alone = Alone;
+    let mut trainer = Trainer::new(model, &plan, Some(dev), &source, &mut alone).unwrap();
     // The first update leaves the model that was given as it is.
     assert!(trainer.has_next().unwrap());
-    trainer.step().unwrap();
+    trainer.step().unwrap().unwrap();
     let first = places(&trainer.network);
     for _ in 0..2 {
         let before = parameters::named(&trainer.network);
         assert!(trainer.has_next().unwrap());
-        trainer.step().unwrap();
+        trainer.step().unwrap().unwrap();
         assert_eq!(places(&trainer.network), first);
         assert!(parameters::named(&trainer.network).iter().all(|(name, values)| *values != before[name]));
     }
     // An evaluation looks at the parameters; once it is over, updates are in place again.
-    trainer.evaluate(&plan.train, &tokens).unwrap();
-    trainer.step().unwrap();
+    assert!(trainer.evaluate().unwrap());
+    trainer.step().unwrap().unwrap();
     let after = places(&trainer.network);
     assert!(trainer.has_next().unwrap());
-    trainer.step().unwrap();
+    trainer.step().unwrap().unwrap();
     assert_eq!(places(&trainer.network), after);
 }

@@ -1,10 +1,12 @@
 //! The loop on a small world.
 
 mod devices;
+mod exchange;
 mod frozen;
 mod health;
 mod resume;
 mod settings;
+mod stop;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -130,6 +132,15 @@ impl<'a> Run<'a> {
 
     pub(crate) fn go_from(&self, model: NeuralModel, stop: Stop) -> (Result<(NeuralModel, Outcome)>, Seen) {
         let seen = Seen::new(stop);
+        (self.plan_with(&seen, |plan| train(model, plan)), seen)
+    }
+
+    /// Does something with the plan.
+    fn plan_with<T>(&self, seen: &Seen, work: impl FnOnce(&Plan<'_>) -> T) -> T {
+        self.plan_watched(seen, seen.cancel.clone(), work)
+    }
+
+    fn plan_watched<T>(&self, watcher: &dyn Watcher, cancel: Cancel, work: impl FnOnce(&Plan<'_>) -> T) -> T {
         let dev =
             Examples { documents: &self.toy.documents[..self.n_dev], gold: &self.toy.gold[..self.n_dev] };
         let plan = Plan {
@@ -139,10 +150,10 @@ impl<'a> Run<'a> {
             measure: &Metrics { script: self.script, asked: Cell::new(0) },
             folder: self.folder,
             resume: self.resume,
-            watcher: &seen,
-            cancel: seen.cancel.clone(),
+            watcher,
+            cancel,
         };
-        (train(model, &plan), seen)
+        work(&plan)
     }
 
     /// A run to its end: parameters, outcome, and what was seen.

@@ -186,16 +186,26 @@ fn other_settings_or_documents_are_refused() {
     let mut other_loss = run.clone();
     other_loss.design.label_smoothing = 0.1;
     let mut other = Toy::new(Task::MultiLabel);
-    other.gold.swap(5, 6);
+    other.gold.swap(1, 6);
     let other_gold = Run { toy: &other, ..run.clone() };
     let mut other = Toy::new(Task::MultiLabel);
     other.documents[7].text.push_str(" again");
     let other_text = Run { toy: &other, ..run.clone() };
-    for (n, run) in
-        [other_rate, other_seed, other_dev, other_head, other_loss, other_gold, other_text].iter().enumerate()
-    {
+    let longer = Run { config: TrainConfig { epochs: 9, dropout: Some(0.5), ..quick() }, ..run.clone() };
+    for (run, expected) in [
+        (other_rate, vec!["`train.learning_rate` was 0.001 and is 0.002"]),
+        (other_seed, vec!["`train.seed` was 42 and is 7"]),
+        (other_dev, vec!["other dev documents", "other labels of dev documents"]),
+        (other_head, vec!["`flat.dropout` was 0.1 and is 0.2"]),
+        (other_loss, vec!["`train.label_smoothing` was 0.0 and is 0.1"]),
+        (other_gold, vec!["other labels of dev documents", "other labels of training documents"]),
+        (other_text, vec!["other training documents"]),
+        (longer, vec!["`train.dropout` was nothing and is 0.5", "`train.epochs` was 2 and is 9"]),
+    ] {
         let error = run.go(Stop::Never).0.unwrap_err();
-        assert!(matches!(error, Error::OtherRun { .. }), "{n}: {error}");
+        assert!(expected.iter().all(|part| error.to_string().contains(part)), "{error}");
+        let Error::OtherRun { differences, .. } = error else { panic!("{error}") };
+        assert_eq!(differences, expected);
     }
     // How often it saves and speaks is not of the run's essence.
     let config = TrainConfig { log_steps: 1, checkpoint_steps: 1, checkpoint_minutes: 5.0, ..quick() };

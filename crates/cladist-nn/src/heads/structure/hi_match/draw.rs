@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::encoder::place;
 
 /// The place of drawn labels in the seed of a step.
-const DRAW: u64 = 1 << 52;
+const DRAW: u64 = crate::seeds::COMPARED;
 
 /// Labels drawn for a document.
 #[derive(Debug, PartialEq)]

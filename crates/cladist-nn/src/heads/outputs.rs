@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
+use cladist_core::label_tree::Partition;
 use cladist_core::linear::hinge_probability;
 use cladist_core::scores::keep_top;
 use cladist_core::text::tfidf::SparseRow;
@@ -14,16 +15,14 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Rows, Shortlist, ShortlistConfig};
+use super::{HeadContext, HeadInput, Labelwise, Moment, Objective, columns, select_columns};
 use crate::blocks::Linear;
-use crate::encoder::{linear, place};
+use crate::encoder::linear;
 use crate::error::{Error, Result};
-use crate::heads::{HeadContext, HeadInput, Labelwise, Moment, Objective, columns, select_columns};
 use crate::losses::{Loss, bce_with_logits, squared_hinge};
 use crate::parameters::to_vec;
-
-/// The place of labels at random in the seed of a step, apart from documents, heads and descriptions.
-const PLACE: u64 = 1 << 49;
+use crate::seeds;
+use crate::shortlist::{Rows, Shortlist, ShortlistConfig};
 
 /// The last layer of a head.
 #[derive(Module, Debug)]
@@ -232,6 +231,11 @@ impl Listed {
         (!self.match_only()).then_some(self.width)
     }
 
+    /// The groups.
+    pub(crate) fn partition(&self) -> &Partition {
+        &self.shortlist.partition
+    }
+
     pub(crate) fn match_only(&self) -> bool {
         self.shortlist.config.match_only
     }
@@ -323,7 +327,7 @@ impl Listed {
             }
         }
         if let Some(seed) = seed.filter(|_| n_rows > 0) {
-            let mut generator = ChaCha8Rng::seed_from_u64(place(seed, PLACE));
+            let mut generator = ChaCha8Rng::seed_from_u64(seeds::derive(seed, seeds::SHORTLIST));
             picked.extend((0..random).map(|_| generator.random_range(0..n_rows)));
         }
         picked.sort_unstable();
