@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use burn::module::Module;
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::taxonomy::CodingRule;
