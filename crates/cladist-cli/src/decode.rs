@@ -8,8 +8,17 @@ use crate::session::Session;
 
 impl From<&DecodeArgs> for DecodeOptions {
     fn from(args: &DecodeArgs) -> Self {
-        let DecodeArgs { top_k, threshold, at_least, floor, coherent, paths, coarser_when_unsure, include, exclude } =
-            args;
+        let DecodeArgs {
+            top_k,
+            threshold,
+            at_least,
+            floor,
+            coherent,
+            paths,
+            coarser_when_unsure,
+            include,
+            exclude,
+        } = args;
         Self {
             top_k: *top_k,
             threshold: *threshold,

@@ -138,7 +138,9 @@ fn of_library(error: &Error) -> Option<String> {
         Error::NoCorpus => "pass `--corpus DIR`, or `--train FILE`, `--test FILE` and `--taxonomy FILE`",
         Error::NoSplit { split, .. } => {
             return Some(match split {
-                cladist::corpus::SplitName::Dev => "pass `--dev-file FILE`, or hold one out with `--dev 0.1`".to_owned(),
+                cladist::corpus::SplitName::Dev => {
+                    "pass `--dev-file FILE`, or hold one out with `--dev 0.1`".to_owned()
+                }
                 other => format!("pass `--{other} FILE`"),
             });
         }
@@ -146,11 +148,15 @@ fn of_library(error: &Error) -> Option<String> {
         Error::TooFewMembers => "pass `--member RUN` for each",
         Error::MemberSawDev(_) => "train it with `--set refit=never`",
         Error::MemberHeldOut(_) => "train members with the same `--dev` and `--seed`",
-        Error::NoNewLabels { .. } => "train `--head label-attention`, which scores labels by their descriptions",
+        Error::NoNewLabels { .. } => {
+            "train `--head label-attention`, which scores labels by their descriptions"
+        }
         Error::Unsupported { problem, .. } if problem.contains("sequences") => {
             "train a model that emits them with `--head label-sequence`"
         }
-        Error::Unsupported { problem, .. } if problem.contains("explain by") || problem.contains("normalises") => {
+        Error::Unsupported { problem, .. }
+            if problem.contains("explain by") || problem.contains("normalises") =>
+        {
             "`--method leave-one-out` works with any model"
         }
         Error::Unsupported { problem, .. } if problem.contains("attention") => {
@@ -161,7 +167,9 @@ fn of_library(error: &Error) -> Option<String> {
             "train both on the same corpus with the same `[data]` settings, such as `data.ancestors`"
         }
         Error::Setting { key, .. } if key == "mixed.members" => "`--member` goes with `--head mixed`",
-        Error::Stopped(out) => return Some(format!("go on with `cladist train --resume --out {}`", out.display())),
+        Error::Stopped(out) => {
+            return Some(format!("go on with `cladist train --resume --out {}`", out.display()));
+        }
         Error::Network(cladist_nn::Error::OtherRun { .. }) => {
             "resume with what the run began with, or start anew with `--overwrite`"
         }

@@ -146,8 +146,12 @@ impl Observer for View {
         let shown: Vec<String> = shown.collect();
         let best = if report.best { "  best so far" } else { "" };
         let epochs = self.epochs.load(Ordering::Relaxed);
-        let line =
-            format!("epoch {}/{epochs}  step {}  dev: {}{best}", report.epoch + 1, report.step, shown.join("  "));
+        let line = format!(
+            "epoch {}/{epochs}  step {}  dev: {}{best}",
+            report.epoch + 1,
+            report.step,
+            shown.join("  ")
+        );
         self.say(|| self.output.note(line));
     }
 

@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{LabError, Result};
 
-
-
 /// Combinations that nobody will wait for.
 const MOST: usize = 10_000;
 

@@ -64,7 +64,9 @@ pub fn run(options: &TuneOptions<'_>) -> Result<Tuned> {
     let out = &options.out;
     let Some(metric) = METRICS.iter().find(|info| info.name == options.metric) else {
         let known = METRICS.iter().map(|info| info.name).collect::<Vec<_>>().join(", ");
-        return Err(cladist::Error::UnknownChoice { what: "metric", name: options.metric.clone(), known }.into());
+        return Err(
+            cladist::Error::UnknownChoice { what: "metric", name: options.metric.clone(), known }.into()
+        );
     };
     let combinations = combinations(options)?;
     // A fault in the settings shows before hours of work.

@@ -116,7 +116,8 @@ pub struct DataConvertArgs {
     pub replace_spaces: bool,
     /// What becomes of bad lines.
     #[command(flatten)]
-    pub bad_lines: BadLineArgs,    /// Replace the file if it exists
+    pub bad_lines: BadLineArgs,
+    /// Replace the file if it exists
     #[arg(long)]
     pub overwrite: bool,
 }

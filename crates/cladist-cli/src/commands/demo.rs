@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cladist::config::Layers;
-use cladist::heads::{self, Family};
 use cladist::corpus::CorpusSource;
+use cladist::heads::{self, Family};
 use cladist::{Document, Model, PredictOptions, Training, demo};
 
 use crate::args::{BadLineArgs, CorpusArgs, DecodeArgs, DemoArgs, EvaluateArgs};
@@ -46,7 +46,8 @@ pub fn run(args: &DemoArgs, session: &Session) -> anyhow::Result<()> {
     let document = |(n, text): (usize, &&str)| Document::from_text(format!("example-{}", n + 1), *text);
     let documents: Vec<Document> = demo::EXAMPLES.iter().enumerate().map(document).collect();
     session.output.line("\nNew tickets and their four best labels:")?;
-    for (document, prediction) in documents.iter().zip(model.predict(&documents, &PredictOptions::top_k(4))?) {
+    for (document, prediction) in documents.iter().zip(model.predict(&documents, &PredictOptions::top_k(4))?)
+    {
         session.output.line(format!("\n  “{}”", document.text.replace('\n', " ")))?;
         for label in &prediction.labels {
             session.output.line(format!("    {:.2}  level {}  {}", label.score, label.level, label.name))?;

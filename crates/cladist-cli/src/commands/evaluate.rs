@@ -66,14 +66,13 @@ fn metric_options(model: &Model, args: &EvaluateArgs) -> anyhow::Result<MetricOp
     if let Some(propensity) = &args.propensity {
         match propensity.split_once(',') {
             Some((a, b)) => {
-                let number =
-                    |text: &str| {
-                        text.trim().parse::<f64>().map_err(|_| Usage::Value {
-                            flag: "--propensity",
-                            expected: "a preset or two numbers such as `0.55,1.5`",
-                            value: propensity.clone(),
-                        })
-                    };
+                let number = |text: &str| {
+                    text.trim().parse::<f64>().map_err(|_| Usage::Value {
+                        flag: "--propensity",
+                        expected: "a preset or two numbers such as `0.55,1.5`",
+                        value: propensity.clone(),
+                    })
+                };
                 let numbers: BTreeMap<&str, f64> = [("a", number(a)?), ("b", number(b)?)].into();
                 settings.set("propensity", toml::Value::try_from(numbers)?)?;
             }

@@ -30,7 +30,12 @@ pub fn run(args: &PredictArgs, session: &Session) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn label_all(model: &Model, args: &PredictArgs, session: &Session, out: &mut impl Write) -> anyhow::Result<()> {
+fn label_all(
+    model: &Model,
+    args: &PredictArgs,
+    session: &Session,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let stream = documents(&args.files, model, &args.input, &args.bad_lines, session)?;
     let rejected = stream.rejected();
     let options = PredictOptions {

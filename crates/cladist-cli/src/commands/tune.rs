@@ -29,7 +29,8 @@ pub fn run(args: &TuneArgs, session: &Session) -> anyhow::Result<()> {
     let heads = ["trial"].into_iter().chain(keys).chain([args.metric.as_str(), "seconds"]);
     let mut table = Table::new(1, heads);
     for trial in &tuned.trials {
-        let value = trial.problem.as_ref().map_or_else(|| four_decimals(trial.value), |_| "failed".to_owned());
+        let value =
+            trial.problem.as_ref().map_or_else(|| four_decimals(trial.value), |_| "failed".to_owned());
         let settings = tuned.keys.iter().map(|key| trial.settings[key].clone());
         let row = [trial.folder.clone()].into_iter().chain(settings);
         table.row(row.chain([value, format!("{:.0}", trial.seconds)]));

@@ -41,7 +41,7 @@ fn a_folder_in_the_place_of_a_file_is_an_error() {
         std::fs::create_dir(folder.0.path().join(name)).unwrap();
         let error = folder.load(&DataConfig::default()).unwrap_err();
         assert!(error.to_string().contains(name), "{error}");
-        assert_eq!(error.exit_code(), 66, "{error}");
+        assert_eq!(error.kind(), crate::ErrorKind::NotFound, "{error}");
     }
     let folder = Folder::new(&[TREE, ("train.jsonl", &line("1", "a", &["bus"]))]);
     std::fs::create_dir(folder.0.path().join("dev.csv")).unwrap();
@@ -56,7 +56,7 @@ fn a_git_lfs_pointer_is_named_wherever_it_is() {
         let folder = Folder::new(&[("test.jsonl", &line("1", "a", &["bus"])), (name, pointer)]);
         let error = folder.load(&DataConfig::default()).unwrap_err();
         assert!(error.to_string().contains(name) && error.to_string().contains("git lfs pull"), "{error}");
-        assert_eq!(error.exit_code(), 65);
+        assert_eq!(error.kind(), crate::ErrorKind::Data);
     }
 }
 
@@ -71,6 +71,6 @@ fn a_path_that_cannot_be_written_down_is_refused_before_anything_is_read() {
     let source = CorpusSource::folder(&odd).unwrap();
     let error = load(&source, &DataConfig::default(), &mut BadLines::Stop, &Job::silent()).unwrap_err();
     assert!(error.to_string().contains("is not UTF-8\nhint: rename"), "{error}");
-    assert_eq!(error.exit_code(), 65);
+    assert_eq!(error.kind(), crate::ErrorKind::Data);
     assert!(check(&source, &DataConfig::default(), &Job::silent()).is_err());
 }

@@ -169,8 +169,11 @@ fn data_without_an_end_is_given_up() {
     let zeros = Reader::stream("/dev/zero", std::io::repeat(0), None, &ReadOptions::default());
     let error = zeros.err().unwrap();
     assert_eq!(
-        (error.to_string().as_str(), error.exit_code()),
-        ("cannot read `/dev/zero`: it is binary data, or text in another encoding than UTF-8", 65)
+        (error.to_string().as_str(), error.kind()),
+        (
+            "cannot read `/dev/zero`: it is binary data, or text in another encoding than UTF-8",
+            crate::ErrorKind::Data
+        )
     );
     let mut whole = Reader::stream("f", std::io::repeat(b'x'), Some(Format::Document), &options).unwrap();
     assert_eq!(whole.next().unwrap().unwrap_err().to_string(), "f: longer than 1000 bytes");

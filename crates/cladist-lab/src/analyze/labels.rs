@@ -115,7 +115,8 @@ fn no_vectors(model: &Model) -> Result<LabError> {
             format!("it is an ensemble; give one of its members: {}", members.join(", "))
         }
         Recipe::Linear(_) | Recipe::Neural(_) => {
-            "trees of labels decide step by step; give a run of the head `svm`, or one on an encoder".to_owned()
+            "trees of labels decide step by step; give a run of the head `svm`, or one on an encoder"
+                .to_owned()
         }
     };
     Ok(LabError::NoVectors { path: path.to_owned(), head, reason })

@@ -90,8 +90,7 @@ pub fn run(path: &Path, options: &ZeroShotOptions<'_>, open: &OpenOptions) -> Re
     let source = options.source.as_ref().or(remembered.source()).ok_or(cladist::Error::NoCorpus)?;
     let mut config = options.data.clone().unwrap_or_else(|| remembered.config().common.data.clone());
     config.hold_out_labels = 0.0;
-    let ((corpus, _), _) =
-        options.bad_lines.apply(work, |bad| corpus::load(source, &config, bad, &job))?;
+    let ((corpus, _), _) = options.bad_lines.apply(work, |bad| corpus::load(source, &config, bad, &job))?;
     let taxonomy = &corpus.taxonomy;
     let known = remembered.taxonomy();
     let labels: LabelSet =
@@ -132,9 +131,8 @@ pub fn run(path: &Path, options: &ZeroShotOptions<'_>, open: &OpenOptions) -> Re
                 }
             }
         }
-        _ => work.tell(&Event::Note(
-            "a new encoder knows nothing of descriptions, so none is nearest".to_owned(),
-        )),
+        _ => work
+            .tell(&Event::Note("a new encoder knows nothing of descriptions, so none is nearest".to_owned())),
     }
     let random: Vec<Scores> = (0..DRAWS).map(|draw| at_random(taxonomy, documents.len(), draw)).collect();
     rows.push(unseen.row("at random", &random)?);

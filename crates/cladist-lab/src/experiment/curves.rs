@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use cladist_nn::train::journal::{self, Kind};
 use cladist::config::Recipe;
 use cladist::figure::{Chart, Lines, Svg};
 use cladist::results::experiment::Results;
 use cladist::settings::Settings;
 use cladist::{RunConfig, Summary};
+use cladist_nn::train::journal::{self, Kind};
 
 use crate::error::Result;
 

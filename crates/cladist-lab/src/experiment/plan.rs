@@ -78,7 +78,10 @@ impl Stored {
             return Ok(None);
         }
         let bytes = std::fs::read(&path).map_err(LabError::io("read", &path))?;
-        Ok(Some(serde_json::from_slice(&bytes).map_err(|error| cladist::Error::Damaged { path: path.clone(), reason: error.to_string() })?))
+        Ok(Some(
+            serde_json::from_slice(&bytes)
+                .map_err(|error| cladist::Error::Damaged { path: path.clone(), reason: error.to_string() })?,
+        ))
     }
 }
 
@@ -187,8 +190,7 @@ impl<'a> Plan<'a> {
     }
 
     fn check_known(&self, known: &Stored, out: &Path) -> Result<()> {
-        let refuse =
-            |difference: String| Err(LabError::OtherPlan { path: out.to_owned(), difference });
+        let refuse = |difference: String| Err(LabError::OtherPlan { path: out.to_owned(), difference });
         if known.experiment != self.experiment.name {
             return refuse(format!("another name: `{}`", known.experiment));
         }
@@ -254,10 +256,7 @@ fn decided(head: &HeadInfo, variant: &Variant, args: &ExperimentOptions<'_>) -> 
 }
 
 /// Refuses settings of heads that no variant has: they would have no effect.
-fn no_other_heads<'a>(
-    variants: &[&'static Variant],
-    keys: impl Iterator<Item = &'a str>,
-) -> Result<()> {
+fn no_other_heads<'a>(variants: &[&'static Variant], keys: impl Iterator<Item = &'a str>) -> Result<()> {
     for key in keys {
         let Some(head) = heads::section(key) else { continue };
         if !variants.iter().any(|variant| variant.head() == head) {
@@ -320,8 +319,8 @@ fn plan_variant(
     for combination in trials::combinations(&own)? {
         let values: Vec<(String, String)> =
             names.iter().cloned().zip(combination.0.iter().map(|choice| choice.value.clone())).collect();
-        let config = resolve(experiment, variant, &combination, args)
-            .map_err(LabError::of_variant(variant.name))?;
+        let config =
+            resolve(experiment, variant, &combination, args).map_err(LabError::of_variant(variant.name))?;
         let mut folder = format!("{}/{}", variant.name, folder(&values));
         while !folders.insert(folder.clone()) {
             folder.push('+');

@@ -133,12 +133,7 @@ impl<'a> Runner<'a> {
     }
 
     /// One run, trained unless it is done, and judged.
-    fn run(
-        &mut self,
-        planned: &PlannedVariant,
-        combination: &PlannedCombination,
-        seed: u64,
-    ) -> Result<Run> {
+    fn run(&mut self, planned: &PlannedVariant, combination: &PlannedCombination, seed: u64) -> Result<Run> {
         self.n += 1;
         let folder = self.folder(combination, seed);
         if !is_done(&folder) {
@@ -192,8 +187,7 @@ impl<'a> Runner<'a> {
         if run.problem.is_some() {
             return Ok(run);
         }
-        let summary = Summary::of(folder)?
-            .ok_or_else(|| LabError::Unfinished(folder.to_owned()))?;
+        let summary = Summary::of(folder)?.ok_or_else(|| LabError::Unfinished(folder.to_owned()))?;
         let report = self.report(folder)?;
         let manifest = folder.join("bundle").join(MANIFEST);
         let bytes = std::fs::read(&manifest).map_err(LabError::io("read", &manifest))?;

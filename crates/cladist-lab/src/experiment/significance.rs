@@ -9,8 +9,8 @@ use cladist::{DecodeOptions, Event, Model};
 use cladist_core::metrics::bootstrap::ResampleOptions;
 use cladist_core::metrics::compare::Contributions;
 
-use super::plan::Plan;
 use super::own_split;
+use super::plan::Plan;
 use super::runs::VariantRuns;
 use crate::error::Result;
 
@@ -34,7 +34,11 @@ fn baseline<'r>(plan: &Plan<'_>, done: &'r [VariantRuns]) -> Option<&'r [Run]> {
 }
 
 /// Tests of an earlier call that are of the same models.
-pub(super) fn known(plan: &Plan<'_>, done: &[VariantRuns], earlier: Option<&Results>) -> BTreeMap<String, Tests> {
+pub(super) fn known(
+    plan: &Plan<'_>,
+    done: &[VariantRuns],
+    earlier: Option<&Results>,
+) -> BTreeMap<String, Tests> {
     let Some(baseline) = baseline(plan, done) else { return BTreeMap::new() };
     let mut known = BTreeMap::new();
     for (planned, runs) in plan.variants.iter().zip(done) {
@@ -95,12 +99,7 @@ pub(super) fn test(
     Ok(known)
 }
 
-fn contributions(
-    plan: &Plan<'_>,
-    run: &Run,
-    options: &ResampleOptions,
-    out: &Path,
-) -> Result<Contributions> {
+fn contributions(plan: &Plan<'_>, run: &Run, options: &ResampleOptions, out: &Path) -> Result<Contributions> {
     let folder = out.join(&run.folder);
     let model = Model::open(&folder, &plan.spec.open())?;
     let split = own_split(&model, plan)?;

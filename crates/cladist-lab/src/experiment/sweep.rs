@@ -7,8 +7,8 @@ use std::time::Instant;
 use cladist::results::experiment::{Results, Swept, SweptRow};
 use cladist::{DecodeOptions, Event, Model, OpenOptions};
 
-use super::plan::Plan;
 use super::own_split;
+use super::plan::Plan;
 use crate::error::Result;
 
 /// Judges the run with the first seed with each value of the setting, unless that was done before with the same model.

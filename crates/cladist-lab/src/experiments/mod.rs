@@ -130,9 +130,14 @@ pub static ALL: &[&Experiment] = &[
 
 /// The experiment of this name.
 pub fn find(name: &str) -> Result<&'static Experiment> {
-    let known = || ALL.iter().map(|experiment| format!("`{}`", experiment.name)).collect::<Vec<_>>().join(", ");
+    let known =
+        || ALL.iter().map(|experiment| format!("`{}`", experiment.name)).collect::<Vec<_>>().join(", ");
     let found = ALL.iter().find(|experiment| experiment.name == name).copied();
-    Ok(found.ok_or_else(|| cladist::Error::UnknownChoice { what: "experiment", name: name.to_owned(), known: known() })?)
+    Ok(found.ok_or_else(|| cladist::Error::UnknownChoice {
+        what: "experiment",
+        name: name.to_owned(),
+        known: known(),
+    })?)
 }
 
 fn map<S: Serializer>(settings: &[Setting], serializer: S) -> Result<S::Ok, S::Error> {

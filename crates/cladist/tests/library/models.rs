@@ -2,7 +2,8 @@ use std::path::Path;
 
 use cladist::corpus::SplitName;
 use cladist::{
-    DecodeOptions, Document, Error, ErrorKind, EvaluateOptions, ExplainOptions, Model, OpenOptions, PredictOptions,
+    DecodeOptions, Document, Error, ErrorKind, EvaluateOptions, ExplainOptions, Model, OpenOptions,
+    PredictOptions,
 };
 
 use crate::support::{documents, split, svm};
@@ -18,10 +19,8 @@ fn labels(model: &Model, options: &DecodeOptions) -> Vec<String> {
 fn a_bundle_of_the_first_format_opens_and_scores_as_it_did() {
     let bundle = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/bundle-v1");
     let model = Model::open(&bundle, &OpenOptions::default()).unwrap();
-    let documents = [
-        Document::from_text("1", "the kitten would purr"),
-        Document::from_text("2", "engine and leash"),
-    ];
+    let documents =
+        [Document::from_text("1", "the kitten would purr"), Document::from_text("2", "engine and leash")];
     let predictions = model.predict(&documents, &PredictOptions::top_k(3)).unwrap();
     let found: Vec<Vec<(&str, f32)>> = predictions
         .iter()
@@ -71,11 +70,16 @@ fn two_threads_share_a_model_and_get_what_one_gets() {
     let model = svm(place.path());
     let documents = documents("x", 40);
     let alone = model.predict(&documents, &PredictOptions::default()).unwrap();
-    let other = Model::open(model.path(), &OpenOptions { threads: Some(2), ..OpenOptions::default() }).unwrap();
+    let other =
+        Model::open(model.path(), &OpenOptions { threads: Some(2), ..OpenOptions::default() }).unwrap();
     std::thread::scope(|scope| {
         let ask = |model: Model| {
             let documents = &documents;
-            scope.spawn(move || (0..5).map(|_| model.predict(documents, &PredictOptions::default()).unwrap()).collect::<Vec<_>>())
+            scope.spawn(move || {
+                (0..5)
+                    .map(|_| model.predict(documents, &PredictOptions::default()).unwrap())
+                    .collect::<Vec<_>>()
+            })
         };
         let asked = [ask(model.clone()), ask(model.clone()), ask(other)];
         for answers in asked.into_iter().flat_map(|thread| thread.join().unwrap()) {

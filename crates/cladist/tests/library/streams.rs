@@ -51,7 +51,10 @@ fn a_stream_that_waits_for_input_can_be_cancelled() {
     let model = svm(place.path());
     let (sender, receiver) = std::sync::mpsc::channel::<Result<Document>>();
     let cancel = Cancel::default();
-    let options = PredictOptions { work: Work { cancel: cancel.clone(), ..Work::default() }, ..PredictOptions::default() };
+    let options = PredictOptions {
+        work: Work { cancel: cancel.clone(), ..Work::default() },
+        ..PredictOptions::default()
+    };
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| {
             model.predict_stream(receiver.into_iter(), &options, |_| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use cladist::config::Layers;
-use cladist::core::taxonomy::{Builder, Label, Origin};
+use cladist::core::taxonomy::{Builder, Origin};
 use cladist::corpus::{Corpus, CorpusSource, Split, SplitName};
 use cladist::{Document, Model, OpenOptions, RunConfig, Taxonomy, Training};
 
@@ -16,14 +16,14 @@ const TOPICS: [(&str, &str, [&str; 4]); 3] = [
 ];
 
 pub(crate) fn taxonomy() -> Taxonomy {
-    let mut builder = Builder::default();
+    let (mut builder, origin) = (Builder::new(), Origin::default());
     for id in ["animals", "machines"] {
-        builder.label(Label::new(id), Origin::default());
+        builder.edge(None, id, &origin);
     }
     for (label, parent, _) in TOPICS {
-        builder.edge(parent, label, Origin::default());
+        builder.edge(Some(parent), label, &origin);
     }
-    builder.build().unwrap().taxonomy
+    builder.build().unwrap()
 }
 
 pub(crate) fn documents(split: &str, per_topic: usize) -> Vec<Document> {
@@ -60,7 +60,8 @@ pub(crate) fn corpus() -> Corpus {
 /// The same as files.
 pub(crate) fn files(folder: &Path) -> CorpusSource {
     let hierarchy: String = TOPICS.iter().map(|(label, parent, _)| format!("{parent}\t{label}\n")).collect();
-    std::fs::write(folder.join("hierarchy.tsv"), format!("ROOT\tanimals\nROOT\tmachines\n{hierarchy}")).unwrap();
+    std::fs::write(folder.join("hierarchy.tsv"), format!("ROOT\tanimals\nROOT\tmachines\n{hierarchy}"))
+        .unwrap();
     for (name, n) in [("train", 8), ("dev", 3), ("test", 3)] {
         let line = |document: &Document| {
             let Document { id, text, labels, .. } = document;
@@ -79,7 +80,10 @@ pub(crate) fn settings(head: &str, set: &[&str]) -> RunConfig {
 
 /// A network that learns in a second.
 pub(crate) fn network() -> RunConfig {
-    settings("flat", &["encoder=scratch:tiny", "train.epochs=3", "train.batch_size=8", "train.learning_rate=1e-3"])
+    settings(
+        "flat",
+        &["encoder=scratch:tiny", "train.epochs=3", "train.batch_size=8", "train.learning_rate=1e-3"],
+    )
 }
 
 pub(crate) fn svm(folder: &Path) -> Model {

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cladist::core::{Cancel, Progress};
 use cladist::corpus::SplitName;
 use cladist::observe::StepReport;
-use cladist::{BadLinePolicy, Error, ErrorKind, Event, Observer, OpenOptions, PredictOptions, Summary, Training, Work};
+use cladist::{
+    BadLinePolicy, Error, ErrorKind, Event, Observer, OpenOptions, PredictOptions, Summary, Training, Work,
+};
 
 use crate::support::{Heard, bytes, corpus, documents, files, network, settings};
 
@@ -32,7 +34,8 @@ fn a_model_without_dev_and_test_has_a_figure_of_what_was_held_out() {
     let place = tempfile::tempdir().unwrap();
     let heard = Heard::default();
     let only_train = cladist::corpus::Corpus { dev: None, ..corpus() };
-    let training = Training::new(settings("svm", &["data.dev=0.3"])).corpus(only_train.clone()).observe(&heard);
+    let training =
+        Training::new(settings("svm", &["data.dev=0.3"])).corpus(only_train.clone()).observe(&heard);
     let run = training.out(place.path().join("run")).run().unwrap();
     assert!(run.summary.dev.is_empty());
     assert!(run.summary.held_out["micro-f1"] > 0.5, "{:?}", run.summary.held_out);
@@ -101,7 +104,8 @@ fn a_panicking_observer_ends_the_call_and_harms_nothing() {
 fn two_trainings_at_once_do_not_meet() {
     let place = tempfile::tempdir().unwrap();
     let train = |name: &str, threads: Option<usize>| {
-        let training = Training::new(network()).corpus(corpus()).threads(threads).out(place.path().join(name));
+        let training =
+            Training::new(network()).corpus(corpus()).threads(threads).out(place.path().join(name));
         training.run().unwrap();
         bytes(&place.path().join(name).join("bundle"))
     };

@@ -17,8 +17,7 @@ pub(super) fn run(args: &AnalyzeLabelsArgs, session: &Session) -> anyhow::Result
         MethodArg::Pca => PlaneMethod::Pca,
         MethodArg::Tsne => PlaneMethod::Tsne { perplexity: args.perplexity },
     };
-    let analysis =
-        labels::run(&args.bundles, method, args.out.as_deref(), &session.open(), &session.work())?;
+    let analysis = labels::run(&args.bundles, method, args.out.as_deref(), &session.open(), &session.work())?;
     session.view.clear();
     if args.json {
         session.output.json(&analysis)?;

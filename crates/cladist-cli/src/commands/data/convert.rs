@@ -7,7 +7,9 @@ use anyhow::Context;
 use cladist::BadLinePolicy;
 use cladist_core::Document;
 use cladist_core::bundle::DraftFile;
-use cladist_core::readers::{FORMATS, Format, FormatInfo, ReadOptions, Reader, Shape, Tally, WriteOptions, Writer};
+use cladist_core::readers::{
+    FORMATS, Format, FormatInfo, ReadOptions, Reader, Shape, Tally, WriteOptions, Writer,
+};
 use cladist_core::text::normalise::Normalise;
 
 use crate::args::DataConvertArgs;
@@ -69,7 +71,11 @@ fn target(args: &DataConvertArgs) -> anyhow::Result<Format> {
     match FORMATS.iter().find(writes) {
         Some(info) => format(info.name),
         None if ["json", "txt", "out"].contains(&ending) => Ok(Format::Jsonl),
-        None => Err(Usage::OtherFormat { path: args.output.clone(), format: "a format that can be written".to_owned() }.into()),
+        None => Err(Usage::OtherFormat {
+            path: args.output.clone(),
+            format: "a format that can be written".to_owned(),
+        }
+        .into()),
     }
 }
 
