@@ -1,3 +1,6 @@
+//! Evaluates two models on the same documents and tests whether they differ by more than chance.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use cladist::config::Layers;
 use cladist::core::metrics::bootstrap::ResampleOptions;
 use cladist::core::metrics::compare::compare;

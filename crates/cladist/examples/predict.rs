@@ -1,3 +1,6 @@
+//! Opens a trained model, labels a document and shows which words its best label rests on.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use cladist::config::Layers;
 use cladist::corpus::CorpusSource;
 use cladist::{DecodeOptions, Document, ExplainOptions, Model, OpenOptions, PredictOptions, Training, demo};

@@ -1,3 +1,6 @@
+//! Trains a linear model on a corpus and saves it in a run folder.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use cladist::config::Layers;
 use cladist::corpus::CorpusSource;
 use cladist::{Training, demo};
