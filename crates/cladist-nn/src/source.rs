@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::tokens::Tokenizer;
 use crate::vectors::WordVectors;
 
-/// What the setting `encoder` names.
+/// Where an encoder comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EncoderSource {
     /// A folder with `config.json`, `tokenizer.json` and `model.safetensors`.
