@@ -345,7 +345,7 @@ fn the_page_on_heads_shows_the_example_as_it_is() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("../../docs/your-own-head.md")).unwrap();
     let shown = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let example = fs::read_to_string(root.join("examples/own_head.rs")).unwrap();
+    let example = fs::read_to_string(root.join("../cladist/examples/own_head.rs")).unwrap();
     assert!(
         shown.contains("impl Head for") && example.contains(shown.trim_end()),
         "docs/your-own-head.md is out of date"

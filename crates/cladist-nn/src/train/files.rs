@@ -38,7 +38,7 @@ impl RunFiles {
         self.lock.is_exclusive()
     }
 
-    /// Starts writing after a step: what earlier sittings said of later ones is dropped.
+    /// Starts writing after a step: what was written before an interruption about later steps is dropped.
     pub(super) fn begin(&mut self, step: u64) -> Result<()> {
         let path = self.folder.join("metrics.jsonl");
         let journal = if step == 0 { Journal::create(&path)? } else { Journal::resume(&path, step)?.0 };

@@ -1,4 +1,4 @@
-//! What must not change between the sittings of a run, kept so that a difference has a name.
+//! What must not change between an interruption of a run and its resumption, kept so that a difference has a name.
 
 use std::collections::BTreeMap;
 

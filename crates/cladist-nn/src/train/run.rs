@@ -64,7 +64,7 @@ pub struct Plan<'a> {
 pub struct Outcome {
     /// Updates made.
     pub steps: u64,
-    /// Seconds of training, over all sittings.
+    /// Seconds of training, those before an interruption included.
     pub seconds: f64,
     /// Batches skipped because their loss was not finite.
     pub skipped: u64,
