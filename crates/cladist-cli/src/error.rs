@@ -194,3 +194,6 @@ fn of_lab(error: &LabError) -> Option<String> {
     };
     Some(hint.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,7 +76,7 @@ fn a_failed_conversion_leaves_the_old_file() {
     place.write("in.jsonl", format!("{}oops\n", documents("in", 1)));
     place.write("out.csv", "old");
     place.write("out.draft", "mine");
-    place.run("data convert in.jsonl out.csv --to csv").fails(65, &["in.jsonl:7:1"]);
+    place.run("data convert in.jsonl out.csv --to csv --overwrite").fails(65, &["in.jsonl:7:1"]);
     assert_eq!(place.read("out.csv"), "old");
     assert_eq!(place.read("out.draft"), "mine");
     for (arguments, code, words) in [

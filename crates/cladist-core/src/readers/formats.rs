@@ -11,6 +11,7 @@ use super::{
     Expect, Input, ReadOptions, Records, Stream, annif_fulltext, annif_tsv, columns, eurlex57k, fasttext,
     hiagm, jsonl, libmultilabel, plain, sniff, sparse, write,
 };
+use crate::job::Cancel;
 use crate::error::Result;
 
 /// A corpus format.
@@ -215,7 +216,7 @@ impl Format {
 
     /// The format of a file or folder, by its ending and then by its first line.
     pub fn sniff(path: &Path, expect: Expect) -> Result<Self> {
-        sniff::input(path, &mut Input::of_path(path)?, expect)
+        sniff::input(path, &mut Input::of_path(path, &Cancel::default())?, expect)
     }
 }
 

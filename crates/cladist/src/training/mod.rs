@@ -18,7 +18,7 @@ pub use seeds::SeedsReport;
 pub use summary::{Best, Summary};
 
 use crate::config::{Recipe, RunConfig};
-use crate::corpora::{BadLinePolicy, DataCard, Documents, Loaded};
+use crate::corpora::{BadLinePolicy, DataCard, Documents, Loaded, Place};
 use crate::error::{Error, Result};
 use crate::folders;
 use crate::memory;
@@ -172,7 +172,7 @@ impl<'a> Training<'a> {
     pub fn rehearse(&self) -> Result<()> {
         let documents = self.documents.as_ref().ok_or(Error::NoCorpus)?;
         let ignore = templess(&self.bad_lines);
-        let loaded = documents.load(&self.config.common.data, &ignore, &self.silent())?;
+        let loaded = documents.load(&self.config.common.data, &ignore, Place::default(), &self.silent())?;
         match &self.config.recipe {
             Recipe::Linear(_) | Recipe::Mixed(_) => Ok(()),
             Recipe::Neural(recipe) => neural::rehearse(&self.config, recipe, &loaded.corpus, &self.device),
@@ -220,7 +220,8 @@ impl<'a> Training<'a> {
     /// The corpus, or else the one that an unfinished run began with.
     fn load(&self, config: &RunConfig, rejects: &Path, known: Option<Documents>) -> Result<Loaded> {
         let documents = self.documents.clone().or(known).ok_or(Error::NoCorpus)?;
-        documents.load(&config.common.data, &self.bad_lines.or_at(rejects), &self.work)
+        let rejects = Place { now: rejects, finally: &self.out.join(folders::REJECTS) };
+        documents.load(&config.common.data, &self.bad_lines, rejects, &self.work)
     }
 
     /// Writes what a run came to and moves its folder into place.
@@ -255,5 +256,5 @@ fn write_card(
     mut write: impl FnMut(&str, &[u8]) -> Result<()>,
 ) -> Result<()> {
     write(folders::DATA, &serde_json::to_vec_pretty(card)?)?;
-    write(folders::CONFIG, toml::to_string(config)?.as_bytes())
+    write(folders::CONFIG, config.to_toml()?.as_bytes())
 }

@@ -1,6 +1,7 @@
 //! The run folder while it is worked in: nobody else's, and put back as it was if the run never began.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use cladist_nn::train::lock::{LOCK, RunLock};
@@ -37,7 +38,10 @@ fn is_ours(name: &str) -> bool {
 fn names(folder: &Path) -> Result<Vec<String>> {
     let entries = match folder.read_dir() {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // What cannot be a folder is found out when one is to be made.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         Err(error) => return Err(Error::io("read", folder)(error)),
     };
     let name = |entry: std::io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());

@@ -23,7 +23,7 @@ pub(super) fn run(args: &DataConvertArgs, session: &Session) -> anyhow::Result<(
         args,
         from: args.from.as_deref().map(format).transpose()?,
         to: target(args)?,
-        options: args.fields.read_options(),
+        options: args.fields.read_options(&session.cancel),
         normalise: Normalise {
             lowercase: args.lowercase,
             drop_numbers: args.drop_numbers,
