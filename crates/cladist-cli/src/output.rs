@@ -3,7 +3,7 @@
 mod table;
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use anyhow::Context;
 
@@ -30,7 +30,7 @@ impl Output {
 
     /// A result, with a line end.
     pub fn line(&self, text: impl std::fmt::Display) -> anyhow::Result<()> {
-        let mut stdout = io::stdout().lock();
+        let mut stdout = stdout()?;
         writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context("cannot write to standard output")
     }
 
@@ -56,6 +56,20 @@ impl Output {
     pub fn error(&self, error: &anyhow::Error, hint: Option<&str>) {
         let _ = writeln!(io::stderr().lock(), "{}", message(error, hint));
     }
+}
+
+/// Standard output, unless there is none.
+pub fn stdout() -> anyhow::Result<StdoutLock<'static>> {
+    if cladist_kernels::process::stdout_was_closed() {
+        return Err(io::Error::other("it is closed")).context("cannot write to standard output");
+    }
+    Ok(io::stdout().lock())
+}
+
+/// Ends the program when memory runs out; nothing here allocates.
+pub fn out_of_memory(bytes: usize) -> ! {
+    let _ = writeln!(io::stderr(), "error: out of memory: {bytes} bytes more are needed");
+    std::process::exit(i32::from(crate::error::OUT_OF_MEMORY))
 }
 
 /// An error with its causes, and what would help.

@@ -164,13 +164,13 @@ impl Error {
             Self::Io { .. } | Self::TaxonomyWrite(crate::taxonomy::WriteError::Io(_)) => ErrorKind::Io,
             Self::Classifier { kind, .. } => *kind,
             Self::Cancelled => ErrorKind::Cancelled,
-            // Whoever names a label says what is to be done with it.
-            Self::Setting { .. } | Self::UnknownLabel { .. } => ErrorKind::Setting,
+            Self::Setting { .. } => ErrorKind::Setting,
             Self::Bundle(_) => ErrorKind::Bundle,
             Self::Taxonomy(_)
             | Self::TaxonomyWrite(_)
             | Self::Mismatch { .. }
             | Self::DifferentGold { .. }
+            | Self::UnknownLabel { .. }
             | Self::NoFeatures { .. }
             | Self::NothingToLearn { .. }
             | Self::BadLine(_)

@@ -121,10 +121,10 @@ pub struct DecodeArgs {
     /// Answer with the deepest ancestor that passes when a label does not
     #[arg(long)]
     pub coarser_when_unsure: bool,
-    /// Answer with this label and those below it alone; give several
+    /// Answer with this label alone, or with those of `ID/**`: the label and all below it; give several
     #[arg(long, value_name = "ID")]
     pub include: Vec<String>,
-    /// Never answer with this label nor with those below it; give several
+    /// Never answer with this label, or with those of `ID/**`; give several
     #[arg(long, value_name = "ID")]
     pub exclude: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! `cladist taxonomy`: look at, check, convert and compare vocabularies.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::add_labels;
 use crate::args::{JsonArgs, TaxonomyCommand, TaxonomyReadArgs};
 use crate::error::Usage;
-use crate::output::Table;
+use crate::output::{Table, stdout};
 use crate::session::Session;
 
 /// Runs a `taxonomy` command.
@@ -132,7 +132,7 @@ fn show(
         stats.named, stats.described, stats.with_alternatives, stats.max_children, stats.mean_depth
     ))?;
     // One write for the whole drawing: a taxonomy can have a million lines.
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(stdout()?);
     for line in taxonomy.render_tree(&tops, depth) {
         writeln!(out, "{line}").context("cannot write to standard output")?;
     }
@@ -147,7 +147,7 @@ fn convert(taxonomy: &Taxonomy, output: &Path, to: Option<&str>, session: &Sessi
         None => Format::of_path(output).filter(|format| format.info().is_writable()).unwrap_or(Format::Json),
     };
     if to_stdout {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(stdout()?);
         write(taxonomy, format, &mut out).map_err(Error::from)?;
         return out.flush().context("cannot write to standard output");
     }

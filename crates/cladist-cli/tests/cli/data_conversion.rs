@@ -83,7 +83,8 @@ fn a_failed_conversion_leaves_the_old_file() {
         ("in.jsonl out.x --to text --skip-bad", 65, "only be read"),
         ("in.jsonl out.x --to papyrus", 78, "`papyrus`"),
         ("in.jsonl out.x --from papyrus", 78, "`papyrus`"),
-        ("nowhere.jsonl out.x", 66, "nowhere.jsonl"),
+        ("nowhere.jsonl out.jsonl", 66, "nowhere.jsonl"),
+        ("in.jsonl out.x", 78, "--to"),
         ("in.jsonl no/where.csv --to csv", 74, "no/where.csv"),
         ("in.jsonl in.jsonl/x.csv --to csv", 74, "in.jsonl/x.csv"),
     ] {

@@ -58,7 +58,7 @@ fn long_integers_stay_as_they_are_written() {
     place.run("data convert in.jsonl out.csv").ok();
     let table = place.read("out.csv");
     for id in [one, two] {
-        assert!(table.contains(&format!("{id},a b,{id}")), "{table}");
+        assert!(table.contains(&format!("\"{id}\",\"{id}\",\"a b\"")), "{table}");
     }
 }
 

@@ -33,7 +33,7 @@ fn a_conversion_follows_the_ending_and_replaces_nothing_unasked() {
     let place = Place::new();
     place.write("in.jsonl", documents("in", 1));
     place.run("data convert in.jsonl out.csv").ok();
-    assert!(place.read("out.csv").starts_with("id,text,labels\n"), "{}", place.read("out.csv"));
+    assert!(place.read("out.csv").starts_with("id,labels,text\n"), "{}", place.read("out.csv"));
     place.write("out.csv", "mine");
     place.run("data convert in.jsonl out.csv").fails(78, &["`out.csv` already exists", "--overwrite"]);
     assert_eq!(place.read("out.csv"), "mine");
@@ -51,6 +51,9 @@ fn output_that_cannot_be_written_is_an_error_and_leaves_no_draft() {
         "cladist predict run in.txt > /dev/full",
         "ulimit -f 100; cladist predict run in.txt --output big.jsonl",
         "cladist data convert corpus/train.jsonl /dev/full",
+        "cladist predict run in.txt >&-",
+        "cladist data convert corpus/train.jsonl >&-",
+        "cladist evaluate run --json --quiet >&-",
     ] {
         let outcome = place.shell(script);
         assert_eq!(outcome.code, Some(74), "{script}: {outcome:?}");

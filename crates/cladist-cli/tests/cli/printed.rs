@@ -10,6 +10,7 @@ macro_rules! assert_printed {
         insta::with_settings!({ filters => [
             (r#""score":0\.(\d\d)\d+"#, r#""score":0.$1…"#),
             (r"(-?\d\.\d\d)\d+", "$1…"),
+            (r"[+-]\de-\d+", "[tiny]"),
         ] }, { insta::assert_snapshot!($name, $text); });
     };
 }
@@ -52,7 +53,7 @@ fn a_model_is_measured_on_held_out_documents() {
         std::fs::remove_file(place.path(&format!("corpus/{split}.jsonl"))).unwrap();
     }
     let outcome = place.run("train --corpus corpus --out run --json").ok();
-    assert!(outcome.stderr.contains("held-out documents, before training on all: micro-F1 0."), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("held-out documents, before training on all: micro-F1 "), "{}", outcome.stderr);
     let micro = outcome.json()["held_out"]["micro-f1"].as_f64().unwrap();
     assert!(micro > 0.5 && micro <= 1.0, "{micro}");
     let unmeasured = place.run("train --corpus corpus --dev 0 --out bare").ok().stderr;
@@ -107,13 +108,13 @@ fn labels_can_be_left_out_of_answers_and_figures() {
     let set = |labels: &[&str]| labels.iter().map(|&label| label.to_owned()).collect::<BTreeSet<_>>();
     let all = answered("");
     assert!(all.len() == 9, "{all:?}");
-    assert_eq!(answered("--include plants"), set(&["plants", "trees", "flowers"]));
-    assert_eq!(answered("--include plants --include dogs"), set(&["plants", "trees", "flowers", "dogs", "robot-dogs"]));
+    assert_eq!(answered("--include plants/**"), set(&["plants", "trees", "flowers"]));
+    assert_eq!(answered("--include plants/** --include dogs"), set(&["plants", "trees", "flowers", "dogs"]));
     let rest = &all - &set(&["animals", "cats", "dogs", "robot-dogs"]);
-    assert_eq!(answered("--exclude animals"), rest);
-    assert_eq!(answered("--include animals --exclude dogs"), set(&["animals", "cats"]));
-    place.run("predict run corpus/test.jsonl --exclude unicorns").fails(78, &["`unicorns`"]);
-    place.run("evaluate run --include unicorns").fails(78, &["`unicorns`"]);
+    assert_eq!(answered("--exclude animals/**"), rest);
+    assert_eq!(answered("--include animals/** --exclude dogs/**"), set(&["animals", "cats"]));
+    place.run("predict run corpus/test.jsonl --exclude unicorns").fails(65, &["`unicorns`"]);
+    place.run("evaluate run --include unicorns").fails(65, &["`unicorns`"]);
 
     let report = |flags: &str| place.run(&format!("evaluate run --json {flags}")).ok().json();
     let (whole, without) = (report(""), report("--exclude animals"));

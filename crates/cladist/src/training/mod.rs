@@ -153,6 +153,10 @@ impl<'a> Training<'a> {
         if self.out.as_os_str().is_empty() {
             return Err(Error::NoFolder);
         }
+        if self.out.to_str().is_none() {
+            let key = self.out.display().to_string();
+            return Err(Error::setting(&key, "is a path that is not UTF-8, which a run cannot remember"));
+        }
         let threads = Threads::new(self.threads)?;
         let summary = threads.run(|| self.start(&threads))?;
         let tested = summary.data["splits"]
@@ -209,7 +213,11 @@ impl<'a> Training<'a> {
                 return Err(Error::NothingToResume(out.clone()));
             }
         }
-        place::check(out, self.overwrite)?;
+        // What a training left that was killed before it began is no run, and in nobody's way.
+        let begins = self.resume && matches!(self.config.recipe, Recipe::Neural(_)) && place::never_began(out)?;
+        if !begins {
+            place::check(out, self.overwrite)?;
+        }
         match &self.config.recipe {
             Recipe::Linear(recipe) => linear::run(self, recipe, threads),
             Recipe::Neural(recipe) => neural::run(self, &self.config, recipe, false, threads),

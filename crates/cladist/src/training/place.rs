@@ -75,6 +75,11 @@ pub(crate) fn check(out: &Path, overwrite: bool) -> Result<()> {
     Ok(())
 }
 
+/// Whether nothing is there but what a training writes before its settings.
+pub(crate) fn never_began(out: &Path) -> Result<bool> {
+    Ok(out.is_dir() && names(out)?.iter().all(|name| [LOCK, DATA, REJECTS].contains(&name.as_str())))
+}
+
 /// The right to replace a run: whoever trains in it must be done.
 pub(crate) fn lock_replaced(out: &Path, overwrite: bool) -> Result<Option<RunLock>> {
     let there = overwrite && out.is_dir() && !names(out)?.is_empty();
