@@ -119,10 +119,14 @@ mod tests {
             assert_eq!(std::slice::from_raw_parts(memory, 100), [0; 100]);
             checked.dealloc(memory, layout);
         }
-        let huge = Layout::array::<u8>(isize::MAX as usize - 64).unwrap_or_else(|_| unreachable!("it is a layout"));
+        let huge =
+            Layout::array::<u8>(isize::MAX as usize - 64).unwrap_or_else(|_| unreachable!("it is a layout"));
         // SAFETY: the layout is not empty.
         let ended = std::panic::catch_unwind(|| unsafe { checked.alloc(huge) });
-        assert_eq!(ended.err().and_then(|bytes| bytes.downcast::<usize>().ok()).as_deref(), Some(&huge.size()));
+        assert_eq!(
+            ended.err().and_then(|bytes| bytes.downcast::<usize>().ok()).as_deref(),
+            Some(&huge.size())
+        );
     }
 
     #[test]

@@ -26,7 +26,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Assign documents to labels of large hierarchical vocabularies.
 #[derive(Debug, Parser)]
-#[command(name = "cladist", version, about = "Assign documents to labels of large hierarchical vocabularies", max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "cladist",
+    version,
+    about = "Assign documents to labels of large hierarchical vocabularies",
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 #[command(after_help = "Start with `cladist demo`, then `cladist train --corpus DIR --head svm --out RUN`.")]
 pub struct Cli {
     /// What to do.

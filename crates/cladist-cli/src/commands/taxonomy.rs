@@ -46,8 +46,12 @@ pub fn run(command: &TaxonomyCommand, session: &Session) -> anyhow::Result<()> {
             if taxonomy.is_none() && read.labels.is_none() {
                 return Err(Usage::NoLabels.into());
             }
-            let Loaded { taxonomy, warnings } =
-                read_vocabulary(taxonomy.as_deref(), read.labels.as_deref(), &options(read)?, &session.cancel)?;
+            let Loaded { taxonomy, warnings } = read_vocabulary(
+                taxonomy.as_deref(),
+                read.labels.as_deref(),
+                &options(read)?,
+                &session.cancel,
+            )?;
             for warning in warnings {
                 session.output.warn(warning);
             }

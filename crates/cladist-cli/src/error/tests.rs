@@ -9,7 +9,8 @@ use crate::output::message;
 
 /// Every error as a person sees it, after its exit code.
 fn shown(errors: Vec<anyhow::Error>) -> String {
-    let one = |error: anyhow::Error| format!("{}  {}", exit_code(&error), message(&error, hint(&error).as_deref()));
+    let one =
+        |error: anyhow::Error| format!("{}  {}", exit_code(&error), message(&error, hint(&error).as_deref()));
     errors.into_iter().map(one).collect::<Vec<_>>().join("\n\n")
 }
 
@@ -30,7 +31,10 @@ fn every_error_of_the_library_has_a_message_and_an_exit_code() {
         E::Core(cladist_core::Error::UnknownLabel { place: "`decode.exclude`", id: "nope".into() }),
         E::Core(cladist_core::Error::Cancelled),
         E::Network(cladist_nn::Error::Busy { folder: run(), process: Some(7) }),
-        E::Network(cladist_nn::Error::OtherRun { path: run(), differences: vec!["`train.seed` was 1 and is 2".into()] }),
+        E::Network(cladist_nn::Error::OtherRun {
+            path: run(),
+            differences: vec!["`train.seed` was 1 and is 2".into()],
+        }),
         E::Syntax { path: "my.toml".into(), reason: text() },
         E::NoValue("train.seed".into()),
         E::Key(".x".into()),
@@ -109,7 +113,10 @@ fn every_error_of_experiments_has_a_message_and_an_exit_code() {
     use LabError as L;
     let errors = vec![
         L::Cladist(cladist::Error::NoEncoder { head: "flat" }),
-        L::Variant { name: "flat", source: Box::new(L::Cladist(cladist::Error::Refused("unknown field `x`".into()))) },
+        L::Variant {
+            name: "flat",
+            source: Box::new(L::Cladist(cladist::Error::Refused("unknown field `x`".into()))),
+        },
         L::Axis("train.seed".into()),
         L::TooMany(1000),
         L::HeadChosen,

@@ -73,7 +73,8 @@ impl Table {
                     let text = cell.get(part).map_or("", String::as_str);
                     let pad = " ".repeat(width.saturating_sub(length(text)));
                     let gap = if column > 0 { " ".repeat(GAP) } else { String::new() };
-                    let (before, after) = if column < self.n_left { ("", pad.as_str()) } else { (pad.as_str(), "") };
+                    let (before, after) =
+                        if column < self.n_left { ("", pad.as_str()) } else { (pad.as_str(), "") };
                     line.extend([gap.as_str(), before, text, after]);
                 }
                 lines.push(line.trim_end().to_owned());

@@ -9,7 +9,8 @@ use crate::support::{Place, column};
 fn table(place: &Place, name: &str) {
     let mut rows = "id,title,body,labels\n".to_owned();
     for n in 0..30 {
-        let (word, label) = [("kitten purrs", "cats"), ("engine brakes", "cars"), ("oak timber", "trees")][n % 3];
+        let (word, label) =
+            [("kitten purrs", "cats"), ("engine brakes", "cars"), ("oak timber", "trees")][n % 3];
         _ = writeln!(rows, "d{n},report {},{word} again,{label}", n % 2);
     }
     place.write(name, rows);
@@ -65,7 +66,8 @@ fn long_integers_stay_as_they_are_written() {
 #[test]
 fn indicators_are_not_taken_for_labels() {
     let place = Place::new();
-    let line = |n: usize| format!("{{\"text\": \"a b\", \"labels\": [{}.0, {}.0, 0.0]}}\n", n % 2, (n + 1) % 2);
+    let line =
+        |n: usize| format!("{{\"text\": \"a b\", \"labels\": [{}.0, {}.0, 0.0]}}\n", n % 2, (n + 1) % 2);
     place.write("in.jsonl", (0..6).map(line).collect::<String>());
     place.run("train --train in.jsonl --out run").fails(65, &["in.jsonl", "hint"]);
     assert!(!place.path("run").exists());

@@ -11,14 +11,20 @@ fn absurd_numbers_are_refused_at_once() {
     for (arguments, words) in [
         ("predict run corpus/test.jsonl --threads 99999", &["99999", "threads"][..]),
         ("predict run corpus/test.jsonl --threads 0", &["threads"]),
-        ("train --corpus corpus --out x --set metrics.ece_bins=1000000000", &["`metrics.ece_bins`", "1000000000"]),
+        (
+            "train --corpus corpus --out x --set metrics.ece_bins=1000000000",
+            &["`metrics.ece_bins`", "1000000000"],
+        ),
         ("evaluate run --bootstrap 99999999999", &["99999999999"]),
         ("compare run run --resamples 99999999999", &["99999999999"]),
         (
             "train --corpus corpus --head flat --encoder scratch:tiny --max-tokens 1000000 --out x",
             &["tokens.max_tokens", "1000000"],
         ),
-        ("train --corpus corpus --head flat --encoder scratch:giant --out x", &["scratch:giant", "scratch:small"]),
+        (
+            "train --corpus corpus --head flat --encoder scratch:giant --out x",
+            &["scratch:giant", "scratch:small"],
+        ),
         ("train --corpus corpus --device cuda --out x", &["cuda"]),
     ] {
         place.run(arguments).fails(78, words);
@@ -60,7 +66,9 @@ fn interrupted(place: &Place, command: &str) -> (Option<i32>, Duration) {
     let mut child = crate::neural::start(place, command);
     // The input thread is there once the pipe is waited for.
     let threads = format!("/proc/{}/task", child.id());
-    let waits = |name: &std::path::Path| std::fs::read_to_string(name.join("comm")).is_ok_and(|name| name.trim() == "input");
+    let waits = |name: &std::path::Path| {
+        std::fs::read_to_string(name.join("comm")).is_ok_and(|name| name.trim() == "input")
+    };
     let begin = Instant::now();
     while !std::fs::read_dir(&threads).is_ok_and(|tasks| tasks.flatten().any(|task| waits(&task.path()))) {
         assert!(begin.elapsed() < Duration::from_secs(20), "`{command}` never waited for the pipe");

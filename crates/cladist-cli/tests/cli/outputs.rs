@@ -16,7 +16,8 @@ fn pipes_and_links_stay_what_they_are_and_get_the_output() {
         ("explain run in.txt --html", "kitten"),
         ("evaluate run --per-label", "robot-dogs"),
     ] {
-        let outcome = place.shell(&format!("rm -f pipe got; mkfifo pipe; cat pipe > got & cladist {command} pipe && wait"));
+        let outcome = place
+            .shell(&format!("rm -f pipe got; mkfifo pipe; cat pipe > got & cladist {command} pipe && wait"));
         assert_eq!(outcome.code, Some(0), "{command}: {outcome:?}");
         assert!(place.read("got").contains(words), "{command}");
         let kind = |name: &str| fs::symlink_metadata(place.path(name)).unwrap().file_type();

@@ -5,7 +5,8 @@ use std::fs;
 use crate::neural::{start, stderr, train, wait_for_step};
 use crate::support::Place;
 
-const TRAIN: &str = "train --corpus corpus --head flat --encoder scratch:tiny --epochs 1 --max-tokens 16 --out run";
+const TRAIN: &str =
+    "train --corpus corpus --head flat --encoder scratch:tiny --epochs 1 --max-tokens 16 --out run";
 
 #[test]
 fn a_run_that_is_being_trained_is_not_replaced() {
@@ -14,7 +15,9 @@ fn a_run_that_is_being_trained_is_not_replaced() {
     wait_for_step(&place, "run", 1, &mut child);
     let before = place.read("run/config.toml");
     place.run(&format!("{TRAIN} --overwrite")).fails(75, &["`run`", "another training is at work"]);
-    place.run("train --corpus corpus --out run --overwrite").fails(75, &["`run`", "another training is at work"]);
+    place
+        .run("train --corpus corpus --out run --overwrite")
+        .fails(75, &["`run`", "another training is at work"]);
     assert_eq!(place.read("run/config.toml"), before);
     assert!(child.try_wait().unwrap().is_none(), "{}", stderr(&mut child));
     child.kill().unwrap();
@@ -33,7 +36,10 @@ fn files_of_others_in_a_run_folder_are_never_removed() {
         place
             .run(&format!("train --corpus corpus {head} --out run --overwrite"))
             .fails(78, &["`run`", "`figures`, `notes.txt`", "hint"]);
-        assert_eq!((place.read("run/notes.txt"), place.read("run/figures/one.svg")), ("mine".into(), "mine too".into()));
+        assert_eq!(
+            (place.read("run/notes.txt"), place.read("run/figures/one.svg")),
+            ("mine".into(), "mine too".into())
+        );
         place.run("predict run corpus/test.jsonl").ok();
     }
     fs::remove_file(place.path("run/notes.txt")).unwrap();
@@ -80,7 +86,11 @@ fn a_run_that_was_killed_early_leads_nowhere_dead() {
             let _ = fs::remove_dir_all(place.path("run"));
             fs::create_dir(place.path("run")).unwrap();
             for name in files[..killed_after].iter().filter(|name| !name.is_empty()) {
-                let text = if name.ends_with('l') || name.ends_with('n') { fs::read(whole.path("run").join(name)) } else { Ok(Vec::new()) };
+                let text = if name.ends_with('l') || name.ends_with('n') {
+                    fs::read(whole.path("run").join(name))
+                } else {
+                    Ok(Vec::new())
+                };
                 place.write(&format!("run/{name}"), text.unwrap_or_default());
             }
             if killed_after >= 4 {
@@ -93,7 +103,10 @@ fn a_run_that_was_killed_early_leads_nowhere_dead() {
         // The same command again either begins or says what to do.
         half();
         let again = place.run(TRAIN);
-        assert!(again.code == Some(0) || (again.code == Some(78) && again.stderr.contains("--overwrite")), "{what}: {again:?}");
+        assert!(
+            again.code == Some(0) || (again.code == Some(78) && again.stderr.contains("--overwrite")),
+            "{what}: {again:?}"
+        );
         half();
         place.run(&format!("{TRAIN} --resume --quiet")).ok();
         place.run("predict run corpus/test.jsonl").ok();

@@ -27,7 +27,8 @@ pub fn each_document(
     let mut admission = Admission { config, seen: HashMap::new(), report: SplitReport::new(split) };
     let files = source.files(split);
     for path in files {
-        let mut reader = Reader::open(path, config.format, &read_options(config, path, files.len() > 1, job))?;
+        let mut reader =
+            Reader::open(path, config.format, &read_options(config, path, files.len() > 1, job))?;
         admission.report.format.get_or_insert(reader.format());
         while let Some(document) = reader.next_document(bad_lines)? {
             job.cancel.check()?;

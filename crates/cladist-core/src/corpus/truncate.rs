@@ -25,7 +25,11 @@ impl Cut {
     }
 
     /// The same cut again, for a split that is read on its own. Without a vocabulary there is nothing to cut.
-    pub(super) fn of_source(source: &CorpusSource, config: &DataConfig, job: &Job<'_>) -> Result<Option<Self>> {
+    pub(super) fn of_source(
+        source: &CorpusSource,
+        config: &DataConfig,
+        job: &Job<'_>,
+    ) -> Result<Option<Self>> {
         if !config.truncates() {
             return Ok(None);
         }

@@ -11,8 +11,8 @@ use super::{
     Expect, Input, ReadOptions, Records, Stream, annif_fulltext, annif_tsv, columns, eurlex57k, fasttext,
     hiagm, jsonl, libmultilabel, plain, sniff, sparse, write,
 };
-use crate::job::Cancel;
 use crate::error::Result;
+use crate::job::Cancel;
 
 /// A corpus format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -89,6 +89,9 @@ mod tests {
         assert!(text.contains("\nepsilon = 0.1\n"), "{text}");
         assert!(text.contains("\n# text_field =  # not set\n"), "{text}");
         let text = RunConfig::new(heads::find("flat").unwrap()).to_toml().unwrap();
-        assert!(text.contains("[train.output]\n# fallback =  # not set\n# learning_rate =  # not set\n"), "{text}");
+        assert!(
+            text.contains("[train.output]\n# fallback =  # not set\n# learning_rate =  # not set\n"),
+            "{text}"
+        );
     }
 }

@@ -214,7 +214,8 @@ impl<'a> Training<'a> {
             }
         }
         // What a training left that was killed before it began is no run, and in nobody's way.
-        let begins = self.resume && matches!(self.config.recipe, Recipe::Neural(_)) && place::never_began(out)?;
+        let begins =
+            self.resume && matches!(self.config.recipe, Recipe::Neural(_)) && place::never_began(out)?;
         if !begins {
             place::check(out, self.overwrite)?;
         }
