@@ -57,6 +57,9 @@ pub enum Usage {
     Unclean(String),
 }
 
+/// The exit code where the system has no more memory.
+pub const OUT_OF_MEMORY: u8 = 71;
+
 /// The exit code of an error, of the sysexits family: the first cause that has a kind decides.
 #[must_use]
 pub fn exit_code(error: &anyhow::Error) -> u8 {
@@ -104,7 +107,6 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
             return of_usage(usage);
         }
         match cause.downcast_ref::<LabError>() {
-            Some(LabError::Cladist(inner)) => of_library(inner),
             Some(lab) => of_lab(lab),
             None => cause.downcast_ref::<Error>().and_then(of_library),
         }
@@ -180,6 +182,8 @@ fn of_library(error: &Error) -> Option<String> {
 
 fn of_lab(error: &LabError) -> Option<String> {
     let hint = match error {
+        LabError::Cladist(inner) => return of_library(inner),
+        LabError::Variant { source, .. } => return of_lab(source),
         LabError::NotAnExperiment(_) => "choose another place",
         LabError::NothingToChooseBy(_) => {
             "give a dev split, hold one out with `--dev 0.1`, and pass `--set refit=never`"
@@ -194,3 +198,6 @@ fn of_lab(error: &LabError) -> Option<String> {
     };
     Some(hint.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,6 +193,11 @@ pub fn format(name: &str) -> anyhow::Result<Format> {
     })
 }
 
+/// A format of documents to be labelled: there, `tsv` is `id TAB text`.
+fn input_format(name: &str) -> anyhow::Result<Format> {
+    if name == "tsv" { Ok(Format::IdText) } else { format(name) }
+}
+
 /// Documents of files or of standard input, read as the model was trained to unless flags say otherwise.
 pub fn documents(
     files: &[PathBuf],
@@ -202,7 +207,7 @@ pub fn documents(
     session: &Session,
 ) -> anyhow::Result<DocumentStream> {
     let mut options = model.input_options();
-    options.format = args.input_format.as_deref().map(format).transpose()?;
+    options.format = args.input_format.as_deref().map(input_format).transpose()?;
     if let Some(field) = &args.text_field {
         options.read.text_field = Some(field.clone());
     }

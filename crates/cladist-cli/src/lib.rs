@@ -24,6 +24,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let session = Session::new(&cli.global);
     session.install_signals();
+    cladist_kernels::process::long_files_are_errors();
     let outcome = run(cli, &session);
     session.view.clear();
     match outcome {
@@ -42,6 +43,13 @@ pub fn main() -> ExitCode {
 pub fn run(cli: Cli, session: &Session) -> anyhow::Result<()> {
     // A device that is not there is refused whatever the command makes of it.
     cladist_nn::device::parse(&session.device)?;
+    if session.threads.is_none() {
+        // Threads that cannot be had are an error; started later, they would be a panic.
+        rayon::ThreadPoolBuilder::new().build_global().map_err(|error| cladist::Error::Threads {
+            n: std::thread::available_parallelism().map_or(1, Into::into),
+            reason: error.to_string(),
+        })?;
+    }
     let threads = cladist::threads::Threads::new(session.threads)?;
     threads.run(|| command(cli.command, session))
 }

@@ -1,8 +1,13 @@
 //! The only writer to the terminal: results to standard output, everything else to standard error.
 
-use std::io::{self, IsTerminal, Write};
+mod table;
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use anyhow::Context;
+
+pub use table::Table;
 
 /// Where results and remarks go.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +30,7 @@ impl Output {
 
     /// A result, with a line end.
     pub fn line(&self, text: impl std::fmt::Display) -> anyhow::Result<()> {
-        let mut stdout = io::stdout().lock();
+        let mut stdout = stdout()?;
         writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context("cannot write to standard output")
     }
 
@@ -49,80 +54,56 @@ impl Output {
 
     /// The end of the program for a reason, with what would help.
     pub fn error(&self, error: &anyhow::Error, hint: Option<&str>) {
-        let mut stderr = io::stderr().lock();
-        let mut said = error.to_string();
-        let _ = writeln!(stderr, "error: {said}");
-        for cause in error.chain().skip(1) {
-            let text = cause.to_string();
-            if !said.contains(&text) {
-                let _ = writeln!(stderr, "  because: {text}");
-                said = text;
-            }
-        }
-        if let Some(hint) = hint {
-            let _ = writeln!(stderr, "hint: {hint}");
-        }
+        let _ = writeln!(io::stderr().lock(), "{}", message(error, hint));
     }
 }
 
-/// A plain-text table: the first column to the left, numbers to the right.
-#[derive(Debug, Default)]
-pub struct Table {
-    rows: Vec<Vec<String>>,
-    n_left: usize,
+/// Standard output, unless there is none.
+pub fn stdout() -> anyhow::Result<StdoutLock<'static>> {
+    if cladist_kernels::process::stdout_was_closed() {
+        return Err(io::Error::other("it is closed")).context("cannot write to standard output");
+    }
+    Ok(io::stdout().lock())
 }
 
-impl Table {
-    /// A table with these column heads, of which the first `n_left` are text.
-    pub fn new<S: Into<String>>(n_left: usize, heads: impl IntoIterator<Item = S>) -> Self {
-        Self { rows: vec![heads.into_iter().map(Into::into).collect()], n_left }
-    }
-
-    /// Adds a row.
-    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
-    }
-
-    /// Whether there is nothing below the heads.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rows.len() < 2
-    }
+/// Ends the program when memory runs out; nothing here allocates.
+pub fn out_of_memory(bytes: usize) -> ! {
+    let _ = writeln!(io::stderr(), "error: out of memory: {bytes} bytes more are needed");
+    std::process::exit(i32::from(crate::error::OUT_OF_MEMORY))
 }
 
-impl std::fmt::Display for Table {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let n_columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..n_columns).map(width).collect();
-        for (n, row) in self.rows.iter().enumerate() {
-            let mut line = String::new();
-            for (column, cell) in row.iter().enumerate() {
-                let pad = " ".repeat(widths[column] - cell.chars().count());
-                if column > 0 {
-                    line.push_str("  ");
-                }
-                if column < self.n_left {
-                    line.push_str(cell);
-                    line.push_str(&pad);
-                } else {
-                    line.push_str(&pad);
-                    line.push_str(cell);
-                }
-            }
-            write!(f, "{}{}", if n > 0 { "\n" } else { "" }, line.trim_end())?;
-            if n == 0 {
-                let rule: usize = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
-                write!(f, "\n{}", "─".repeat(rule))?;
-            }
+/// An error with its causes, and what would help.
+#[must_use]
+pub fn message(error: &anyhow::Error, hint: Option<&str>) -> String {
+    let mut said = error.to_string();
+    let mut lines = vec![format!("error: {said}")];
+    for cause in error.chain().skip(1) {
+        let text = cause.to_string();
+        if !said.contains(&text) {
+            lines.push(format!("  because: {text}"));
+            said = text;
         }
-        Ok(())
     }
+    lines.extend(hint.map(|hint| format!("hint: {hint}")));
+    lines.join("\n")
+}
+
+/// Characters of a line of standard output: as `COLUMNS` says, or as wide as the terminal; no limit elsewhere.
+fn width() -> Option<usize> {
+    width_of(terminal_size::terminal_size_of(io::stdout()))
+}
+
+/// A line of standard error as far as it fits the terminal.
+#[must_use]
+pub fn fitted(line: &str) -> Cow<'_, str> {
+    let width = width_of(terminal_size::terminal_size_of(io::stderr()));
+    match width.and_then(|width| line.char_indices().nth(width).map(|_| width)) {
+        Some(width) => Cow::Owned(line.chars().take(width.saturating_sub(1)).chain(['…']).collect()),
+        None => Cow::Borrowed(line),
+    }
+}
+
+fn width_of(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> Option<usize> {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    asked.or_else(|| terminal.map(|(width, _)| usize::from(width.0))).filter(|&width| width > 0)
 }

@@ -8,7 +8,7 @@ use cladist::observe::{DevReport, Event, Observer, StepReport};
 use cladist_core::Progress;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output::Output;
+use crate::output::{Output, fitted};
 
 /// Time between plain lines.
 const PAUSE: Duration = Duration::from_secs(15);
@@ -131,13 +131,9 @@ impl Observer for View {
         let Ok(mut last) = self.last_line.lock() else { return };
         if last.is_none_or(|last| last.elapsed() >= PAUSE) || report.step == report.total_steps {
             *last = Some(Instant::now());
-            self.output.note(format!(
-                "epoch {}/{epochs}  step {}/{}  {}",
-                report.epoch + 1,
-                report.step,
-                report.total_steps,
-                figures(report)
-            ));
+            let (epoch, figures) = (report.epoch + 1, figures(report));
+            let (step, steps) = (report.step, report.total_steps);
+            self.output.note(fitted(&format!("epoch {epoch}/{epochs}  step {step}/{steps}  {figures}")));
         }
     }
 
@@ -152,7 +148,7 @@ impl Observer for View {
             report.step,
             shown.join("  ")
         );
-        self.say(|| self.output.note(line));
+        self.say(|| self.output.note(fitted(&line)));
     }
 
     fn event(&self, event: &Event<'_>) {

@@ -22,7 +22,7 @@ use cladist_core::{Classifier, Document, Job, LabelSet, Request, Taxonomy};
 fn read_jsonl(folder: &Path, split: &str) -> Vec<Document> {
     let plain = folder.join(format!("{split}.jsonl"));
     let path = if plain.exists() { plain } else { folder.join(format!("{split}.jsonl.gz")) };
-    let lines = cladist_core::files::open(&path).unwrap().lines();
+    let lines = cladist_core::files::open(&path, &Job::silent().cancel).unwrap().lines();
     lines
         .map(|line| {
             let value: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();

@@ -132,7 +132,8 @@ impl Error {
     /// Wraps an I/O error with what was tried and where: `.map_err(Error::io("read", path))`.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { action, path, source }
+        // A reader of this crate that was asked to stop can only say so as an error of input.
+        move |source| source.downcast::<Self>().unwrap_or_else(|source| Self::Io { action, path, source })
     }
 
     /// A setting that makes no sense: its key with section, what would do, and what was given.

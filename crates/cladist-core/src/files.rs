@@ -1,6 +1,7 @@
 //! Opening text files: gzip and Zstandard are recognised by their first bytes, whatever the name says, and what is no
 //! text is refused by name before anybody tries to parse it.
 
+mod waiting;
 mod zstd;
 
 use std::fs::File;
@@ -8,6 +9,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::job::Cancel;
+
+pub use waiting::Waiting;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const UTF16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
@@ -63,16 +67,21 @@ impl NotText {
     }
 }
 
-/// Opens a file for reading text, decompressed if need be. A UTF-8 byte order mark is left to the caller.
-pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
-    let file = File::open(path).map_err(Error::io("read", path))?;
-    decompress(file).map_err(Error::io("read", path))
+/// Opens a file for reading text, decompressed if need be. A UTF-8 byte order mark is left to the caller. Waiting for a
+/// pipe ends with [`Error::Cancelled`] once that is asked for.
+pub fn open(path: &Path, cancel: &Cancel) -> Result<Box<dyn BufRead + Send>> {
+    let opened = std::fs::metadata(path).and_then(|metadata| {
+        // Pipes and devices have paths too.
+        let waits = !metadata.is_file() && !metadata.is_dir();
+        if waits { decompress(Waiting::open(path, cancel)?) } else { decompress(File::open(path)?) }
+    });
+    opened.map_err(Error::io("read", path))
 }
 
 /// The whole text of a file, decompressed if need be; 2 GiB at most.
-pub fn read(path: &Path) -> Result<Vec<u8>> {
+pub fn read(path: &Path, cancel: &Cancel) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = open(path)?
+    let read = open(path, cancel)?
         .take(WHOLE + 1)
         .read_to_end(&mut bytes)
         .and_then(|n| if n as u64 > WHOLE { Err(NotText::TooLong.into()) } else { Ok(()) });

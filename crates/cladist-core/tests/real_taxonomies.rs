@@ -6,6 +6,7 @@ mod common;
 use std::path::Path;
 use std::time::Instant;
 
+use cladist_core::Cancel;
 use cladist_core::LabelSet;
 use cladist_core::taxonomy::{self, CodingRule, Format, IdStyle, ReadOptions, Taxonomy, Warning};
 use common::shared;
@@ -203,9 +204,13 @@ fn every_corpus_vocabulary_loads() {
             continue;
         }
         n += 1;
-        let loaded =
-            taxonomy::read_vocabulary(hierarchy.as_deref(), names.as_deref(), &ReadOptions::default())
-                .unwrap();
+        let loaded = taxonomy::read_vocabulary(
+            hierarchy.as_deref(),
+            names.as_deref(),
+            &ReadOptions::default(),
+            &Cancel::default(),
+        )
+        .unwrap();
         println!("{}: {:?} {:?}", corpus.display(), shape(&loaded.taxonomy), loaded.warnings);
         let expected = match corpus.file_name().and_then(|name| name.to_str()) {
             Some("eurlex-law-1k") => Some((1_482, 33, 7, 43)),

@@ -1,7 +1,7 @@
 //! Fused CPU operations for transformer encoders and recurrent layers, forward and backward.
 //!
 //! The only crate of Cladist with `unsafe`: vector instructions and pointers into slices whose bounds were checked
-//! by the safe functions around them; and files as memory.
+//! by the safe functions around them; files as memory; and what a program cannot ask of its process safely.
 
 pub mod activation;
 pub mod adamw;
@@ -16,6 +16,7 @@ pub mod mapped;
 mod math;
 pub mod norm;
 pub mod pool;
+pub mod process;
 #[cfg(test)]
 mod random;
 pub mod recurrent;

@@ -80,8 +80,7 @@ pub enum Error {
     NothingToStudy,
     /// A checkpoint is of a run with other settings or documents.
     #[error(
-        "the checkpoint `{}` is of a run with other settings or documents: {}\n\
-         hint: resume with what the run began with, or start anew in another folder",
+        "the checkpoint `{}` is of a run with other settings or documents: {}",
         path.display(),
         differences.join(", ")
     )]

@@ -1,6 +1,7 @@
 //! The settings of a run as typed values; [`Layers`] makes them of files and single settings.
 
 mod layers;
+mod text;
 
 use cladist_core::calibrate::{CalibrateConfig, FitThresholds};
 use cladist_core::corpus::{Ancestors, DataConfig};
@@ -20,6 +21,7 @@ use cladist_nn::train::TrainConfig;
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value as Json};
 use toml::{Table, Value};
 
 use crate::error::{Error, Result};
@@ -222,11 +224,6 @@ impl RunConfig {
         }
     }
 
-    /// As a settings file.
-    pub fn to_toml(&self) -> Result<String> {
-        Ok(toml::to_string(self)?)
-    }
-
     /// The head's name.
     #[must_use]
     pub fn head(&self) -> &'static str {
@@ -237,13 +234,13 @@ impl RunConfig {
         }
     }
 
-    /// As a file has it: values first, then sections.
-    fn table(&self) -> std::result::Result<Table, toml::ser::Error> {
-        let mut table = Table::new();
+    /// Every setting by section; unset ones are null.
+    fn sections(&self) -> serde_json::Result<Map<String, Json>> {
+        let mut table = Map::new();
         table.insert("head".to_owned(), self.head().into());
         match &self.recipe {
             Recipe::Linear(LinearRecipe { head: _, features, linear, train }) => {
-                table.extend(Table::try_from(LinearSections {
+                table.extend(text::section(&LinearSections {
                     features: features.clone(),
                     linear: linear.clone(),
                     train: train.clone(),
@@ -252,7 +249,7 @@ impl RunConfig {
             Recipe::Neural(recipe) => {
                 let NeuralRecipe { head, branches, encoder, task, tokens, shortlist, ranker, train } =
                     recipe.as_ref();
-                table.extend(Table::try_from(NeuralSections {
+                table.extend(text::section(&NeuralSections {
                     encoder: encoder.clone(),
                     task: *task,
                     branches: branches.clone(),
@@ -261,11 +258,11 @@ impl RunConfig {
                     ranker: ranker.clone(),
                     train: train.clone(),
                 })?);
-                table.insert(head.name().to_owned(), Value::try_from(Section(head))?);
+                table.insert(head.name().to_owned(), text::section(&Section(head))?.into());
             }
-            Recipe::Mixed(mixed) => table.extend(Table::try_from(MixedSections { mixed: mixed.clone() })?),
+            Recipe::Mixed(mixed) => table.extend(text::section(&MixedSections { mixed: mixed.clone() })?),
         }
-        table.extend(Table::try_from(&self.common)?);
+        table.extend(text::section(&self.common)?);
         Ok(table)
     }
 

@@ -40,22 +40,47 @@ impl BadLinePolicy {
         work: &Work<'_>,
         read: impl FnOnce(&mut BadLines<'_>) -> cladist_core::Result<T>,
     ) -> Result<(T, u64)> {
-        let path = match self {
+        self.apply_at(Place::default(), work, read)
+    }
+
+    /// The same with a place, for those who name none, that will be called otherwise.
+    pub(crate) fn apply_at<T>(
+        &self,
+        place: Place<'_>,
+        work: &Work<'_>,
+        read: impl FnOnce(&mut BadLines<'_>) -> cladist_core::Result<T>,
+    ) -> Result<(T, u64)> {
+        let (path, finally) = match self {
             Self::Stop => return Ok((read(&mut BadLines::Stop)?, 0)),
             Self::PassOver => {
                 let mut ignore = |_: BadLine| Ok(());
                 return Ok((read(&mut BadLines::Skip(&mut ignore))?, 0));
             }
-            Self::SetAside(path) => path.clone().unwrap_or_else(|| PathBuf::from(crate::folders::REJECTS)),
+            Self::SetAside(Some(path)) => (path.as_path(), path.as_path()),
+            Self::SetAside(None) => (place.now, place.finally),
         };
-        let mut rejects = Rejects::new(path);
+        let mut rejects = Rejects::new(path.to_owned());
         let mut sink = |bad: BadLine| rejects.take(&bad);
         let value = read(&mut BadLines::Skip(&mut sink))?;
         if rejects.n > 0 {
-            let text = format!("rejected lines: {}, see {}", rejects.n, rejects.path.display());
+            let text = format!("rejected lines: {}, see {}", rejects.n, finally.display());
             work.tell(&Event::Warning(text));
         }
         Ok((value, rejects.n))
+    }
+}
+
+/// Where rejected lines go if nobody names a place: a run folder may be drafted elsewhere than it will be.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) now: &'a Path,
+    pub(crate) finally: &'a Path,
+}
+
+impl Default for Place<'_> {
+    fn default() -> Self {
+        let here = Path::new(crate::folders::REJECTS);
+        Self { now: here, finally: here }
     }
 }
 
@@ -116,7 +141,13 @@ pub(crate) struct Loaded {
 
 impl Documents {
     /// Reads files, or takes what is in memory; holds out dev if the settings ask for it.
-    pub(crate) fn load(&self, config: &DataConfig, bad: &BadLinePolicy, work: &Work<'_>) -> Result<Loaded> {
+    pub(crate) fn load(
+        &self,
+        config: &DataConfig,
+        bad: &BadLinePolicy,
+        rejects: Place<'_>,
+        work: &Work<'_>,
+    ) -> Result<Loaded> {
         let loaded = match self {
             Self::Files(source) => {
                 let source = whole_paths(source.clone())?;
@@ -124,7 +155,7 @@ impl Documents {
                     return Err(Error::NoSplit { split: SplitName::Train, purpose: "to learn from" });
                 }
                 let ((corpus, data), rejected) =
-                    bad.apply(work, |lines| corpus::load(&source, config, lines, &work.job()))?;
+                    bad.apply_at(rejects, work, |lines| corpus::load(&source, config, lines, &work.job()))?;
                 let held_out = data.split(SplitName::Train).is_some_and(|split| split.held_out > 0);
                 Loaded { source, corpus, data, rejected, held_out }
             }

@@ -153,7 +153,7 @@ pub enum Error {
         labels: usize,
     },
     /// Levels that the taxonomy does not have.
-    #[error("levels begin at {first}, but the taxonomy has {n_levels}")]
+    #[error("levels begin at {first}, but the taxonomy has {n_levels} levels")]
     NoSuchLevel {
         /// The first level asked for.
         first: usize,
@@ -208,7 +208,6 @@ impl Error {
             Self::Core(error) => error.kind(),
             Self::Network(error) => error.kind(),
             Self::NoRun(_) | Self::NothingToResume(_) => ErrorKind::NotFound,
-            Self::Documents { .. } | Self::NotComparable(_) | Self::NoSplit { .. } => ErrorKind::Data,
             Self::Damaged { .. } => ErrorKind::Bundle,
             Self::Stopped(_) => ErrorKind::Cancelled,
             Self::Serialise { .. } => ErrorKind::Internal,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cladist_core::files::Waiting;
 use cladist_core::readers::{BadLine, BadLines, Expect, Format, ReadOptions, Reader};
 use cladist_core::{Cancel, Document};
 
@@ -77,6 +78,8 @@ impl DocumentStream {
             }
         };
         let inputs = inputs.into_iter().collect();
+        let mut options = options;
+        options.read.cancel = options.cancel.clone();
         Self { inputs, reader: None, options, rejects, rejected: Arc::default(), ended: false }
     }
 
@@ -96,7 +99,11 @@ impl DocumentStream {
                     let reader = match self.inputs.pop_front() {
                         None => return Ok(None),
                         Some(Input::Path(path)) => Reader::open(&path, *format, read)?,
-                        Some(Input::Stream(name, stream)) => Reader::stream(&name, stream, *format, read)?,
+                        Some(Input::Stream(name, stream)) => {
+                            let stream = Waiting::new(stream, &read.cancel)
+                                .map_err(cladist_core::Error::io("read", &name))?;
+                            Reader::stream(&name, stream, *format, read)?
+                        }
                     };
                     self.reader.insert(reader)
                 }

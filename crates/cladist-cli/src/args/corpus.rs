@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cladist::BadLinePolicy;
+use cladist::{BadLinePolicy, Cancel};
 use cladist_core::readers::ReadOptions;
 use clap::{Args, ValueEnum};
 
@@ -85,12 +85,13 @@ pub struct FieldArgs {
 impl FieldArgs {
     /// For a reader that has no other settings.
     #[must_use]
-    pub fn read_options(&self) -> ReadOptions {
+    pub fn read_options(&self, cancel: &Cancel) -> ReadOptions {
         ReadOptions {
             id_field: self.id_field.clone(),
             text_field: self.text_field.clone(),
             labels_field: self.labels_field.clone(),
             drop_field: self.drop_field.clone(),
+            cancel: cancel.clone(),
             ..ReadOptions::default()
         }
     }
@@ -120,10 +121,10 @@ pub struct DecodeArgs {
     /// Answer with the deepest ancestor that passes when a label does not
     #[arg(long)]
     pub coarser_when_unsure: bool,
-    /// Answer with this label and those below it alone; give several
+    /// Answer with this label alone, or with those of `ID/**`: the label and all below it; give several
     #[arg(long, value_name = "ID")]
     pub include: Vec<String>,
-    /// Never answer with this label nor with those below it; give several
+    /// Never answer with this label, or with those of `ID/**`; give several
     #[arg(long, value_name = "ID")]
     pub exclude: Vec<String>,
 }

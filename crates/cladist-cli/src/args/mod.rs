@@ -26,7 +26,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Assign documents to labels of large hierarchical vocabularies.
 #[derive(Debug, Parser)]
-#[command(name = "cladist", version, about, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "cladist",
+    version,
+    about = "Assign documents to labels of large hierarchical vocabularies",
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 #[command(after_help = "Start with `cladist demo`, then `cladist train --corpus DIR --head svm --out RUN`.")]
 pub struct Cli {
     /// What to do.
@@ -238,7 +244,7 @@ pub struct PredictArgs {
 /// How documents without labels are read.
 #[derive(Debug, Clone, Default, Args)]
 pub struct InputArgs {
-    /// Input format (see `cladist data formats`) [default: by file ending, then by content]
+    /// Input format (see `cladist data formats`; `tsv` is `id TAB text`) [default: by file ending, then by content]
     #[arg(long, value_name = "FORMAT")]
     pub input_format: Option<String>,
     /// Fields or columns with the text, separated by commas [default: as in training]

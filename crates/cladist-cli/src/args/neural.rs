@@ -2,25 +2,27 @@
 
 use clap::Args;
 
+/// A heading for the whole command would stay in force for the flags that follow these.
+const HEADING: &str = "Encoder and training";
+
 /// Flags of heads on encoders; each is a setting too.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Encoder and training")]
 pub struct NeuralArgs {
     /// Pretrained encoder: a Hugging Face folder or name, `scratch:tiny|mini|small`,
     /// or word vectors: `words:300` for new ones, `words:FILE`
-    #[arg(long, value_name = "ENCODER")]
+    #[arg(long, help_heading = HEADING, value_name = "ENCODER")]
     pub encoder: Option<String>,
     /// Training epochs
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = HEADING, value_name = "N")]
     pub epochs: Option<u32>,
     /// Batch size, in documents
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = HEADING, value_name = "N")]
     pub batch_size: Option<u32>,
     /// Learning rate of the encoder
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, help_heading = HEADING, value_name = "RATE")]
     pub learning_rate: Option<f64>,
     /// Longest sequence of tokens; the rest of a document is cut off
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = HEADING, value_name = "N")]
     pub max_tokens: Option<u32>,
 }
 

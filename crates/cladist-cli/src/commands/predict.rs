@@ -12,6 +12,7 @@ use crate::args::{PredictArgs, PredictFormat};
 use crate::decode;
 use crate::error::Usage;
 use crate::flags::documents;
+use crate::output::stdout;
 use crate::session::Session;
 
 /// Labels the documents of files or of standard input.
@@ -21,7 +22,7 @@ pub fn run(args: &PredictArgs, session: &Session) -> anyhow::Result<()> {
     }
     let model = Model::open(&args.run, &session.open())?;
     let Some(path) = &args.output else {
-        let mut out = io::BufWriter::new(io::stdout().lock());
+        let mut out = io::BufWriter::new(stdout()?);
         return label_all(&model, args, session, &mut out);
     };
     let mut draft = DraftFile::create(path)?;

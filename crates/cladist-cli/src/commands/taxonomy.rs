@@ -1,20 +1,20 @@
 //! `cladist taxonomy`: look at, check, convert and compare vocabularies.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
 use cladist_core::corpus::CorpusSource;
 use cladist_core::taxonomy::io::{FORMATS, Format, IdStyle, Loaded, ReadOptions, read_vocabulary, write};
 use cladist_core::taxonomy::{BottomLevels, Diff, OnCycle, TopLevels};
-use cladist_core::{Error, Taxonomy};
+use cladist_core::{Cancel, Error, Taxonomy};
 use serde_json::json;
 
 use super::add_labels;
 use crate::args::{JsonArgs, TaxonomyCommand, TaxonomyReadArgs};
 use crate::error::Usage;
-use crate::output::Table;
+use crate::output::{Table, stdout};
 use crate::session::Session;
 
 /// Runs a `taxonomy` command.
@@ -46,8 +46,12 @@ pub fn run(command: &TaxonomyCommand, session: &Session) -> anyhow::Result<()> {
             if taxonomy.is_none() && read.labels.is_none() {
                 return Err(Usage::NoLabels.into());
             }
-            let Loaded { taxonomy, warnings } =
-                read_vocabulary(taxonomy.as_deref(), read.labels.as_deref(), &options(read)?)?;
+            let Loaded { taxonomy, warnings } = read_vocabulary(
+                taxonomy.as_deref(),
+                read.labels.as_deref(),
+                &options(read)?,
+                &session.cancel,
+            )?;
             for warning in warnings {
                 session.output.warn(warning);
             }
@@ -73,20 +77,20 @@ fn unknown(error: cladist_core::taxonomy::io::UnknownFormat) -> cladist::Error {
 }
 
 /// Reads a taxonomy file, or the vocabulary of a corpus folder.
-fn read(path: &Path, args: &TaxonomyReadArgs) -> anyhow::Result<Loaded> {
+fn read(path: &Path, args: &TaxonomyReadArgs, cancel: &Cancel) -> anyhow::Result<Loaded> {
     let options = options(args)?;
     if !path.is_dir() {
-        return Ok(read_vocabulary(Some(path), None, &options)?);
+        return Ok(read_vocabulary(Some(path), None, &options, cancel)?);
     }
     let source = CorpusSource::folder(path)?;
     if source.taxonomy.is_none() && source.names.is_none() {
         return Err(Usage::NoVocabulary(path.to_owned()).into());
     }
-    Ok(read_vocabulary(source.taxonomy.as_deref(), source.names.as_deref(), &options)?)
+    Ok(read_vocabulary(source.taxonomy.as_deref(), source.names.as_deref(), &options, cancel)?)
 }
 
 fn load(path: &Path, args: &TaxonomyReadArgs, session: &Session) -> anyhow::Result<Taxonomy> {
-    let Loaded { taxonomy, warnings } = read(path, args)?;
+    let Loaded { taxonomy, warnings } = read(path, args, &session.cancel)?;
     for warning in warnings {
         session.output.warn(format!("{}: {warning}", path.display()));
     }
@@ -132,7 +136,7 @@ fn show(
         stats.named, stats.described, stats.with_alternatives, stats.max_children, stats.mean_depth
     ))?;
     // One write for the whole drawing: a taxonomy can have a million lines.
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(stdout()?);
     for line in taxonomy.render_tree(&tops, depth) {
         writeln!(out, "{line}").context("cannot write to standard output")?;
     }
@@ -147,7 +151,7 @@ fn convert(taxonomy: &Taxonomy, output: &Path, to: Option<&str>, session: &Sessi
         None => Format::of_path(output).filter(|format| format.info().is_writable()).unwrap_or(Format::Json),
     };
     if to_stdout {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(stdout()?);
         write(taxonomy, format, &mut out).map_err(Error::from)?;
         return out.flush().context("cannot write to standard output");
     }
@@ -160,10 +164,10 @@ fn convert(taxonomy: &Taxonomy, output: &Path, to: Option<&str>, session: &Sessi
 
 fn check(path: &Path, args: &TaxonomyReadArgs, as_json: bool, session: &Session) -> anyhow::Result<()> {
     // A missing file or wrong flag is an error of the command; problems of the file are its result.
-    if !path.is_dir() {
+    if path.is_file() || !path.exists() {
         File::open(path).map_err(Error::io("read", path))?;
     }
-    let outcome = read(path, args);
+    let outcome = read(path, args, &session.cancel);
     match outcome {
         Ok(Loaded { taxonomy, warnings }) => {
             if as_json {

@@ -18,7 +18,7 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
     if args.print_config {
         let config = layers_of_one(args)?.resolve()?;
         return match args.json {
-            true => session.output.json(&config),
+            true => session.output.json(&config.to_json()?),
             false => session.output.line(config.to_toml()?.trim_end()),
         };
     }

@@ -195,7 +195,7 @@ fn linear_models_have_vectors_if_every_label_has_its_own() {
     assert_eq!(json["bundles"][0]["head"], "svm");
     let siblings = &json["bundles"][0]["siblings"];
     assert!(siblings["n_labels"].as_u64().unwrap() > 3, "{siblings}");
-    place.run("analyze labels --bundle bonsai").fails(78, &["`bonsai`", "no vector for each label", "`svm`"]);
+    place.run("analyze labels --bundle bonsai").fails(78, &["`bonsai`", "no vectors of labels", "`svm`"]);
     assert!(!place.path("bonsai/analysis").exists());
 }
 

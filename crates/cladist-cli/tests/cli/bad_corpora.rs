@@ -76,7 +76,7 @@ fn skipped_lines_are_kept_with_their_place_and_counted() {
     assert_eq!(rejects[1]["content"], "{\"id\": \"x\", \"labels\": [\"cats\"]}");
     assert!(rejects[1]["reason"].as_str().unwrap().contains("`text`"), "{}", rejects[1]);
     assert!(rejects[0]["path"].as_str().unwrap().ends_with("corpus/train.jsonl"));
-    assert!(outcome.stderr.contains("2 lines were rejected, see run/rejects.jsonl"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("rejected lines: 2, see run/rejects.jsonl"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -158,8 +158,8 @@ fn a_stratified_split_has_every_label_in_proportion() {
 fn a_split_that_cannot_be_is_refused_and_writes_nothing() {
     let place = Place::with_corpus();
     let split = "data split corpus/train.jsonl --out parts";
-    place.run(&format!("{split} --dev 0.6 --test 0.6")).fails(78, &["--dev 0.6"]);
-    place.run(&format!("{split} --dev=-0.1")).fails(78, &["--dev -0.1"]);
+    place.run(&format!("{split} --dev 0.6 --test 0.6")).fails(78, &["`--dev`", "0.6 and 0.6"]);
+    place.run(&format!("{split} --dev=-0.1")).fails(78, &["`--dev`", "-0.1 and 0"]);
     place.run("data split nowhere.jsonl --out parts").fails(66, &["nowhere.jsonl"]);
     place.run(&format!("{split} --corpus-format papyrus")).fails(78, &["`papyrus`"]);
     place.write("bad.jsonl", format!("{}oops\n", documents("x", 1)));

@@ -76,14 +76,15 @@ fn a_failed_conversion_leaves_the_old_file() {
     place.write("in.jsonl", format!("{}oops\n", documents("in", 1)));
     place.write("out.csv", "old");
     place.write("out.draft", "mine");
-    place.run("data convert in.jsonl out.csv --to csv").fails(65, &["in.jsonl:7:1"]);
+    place.run("data convert in.jsonl out.csv --to csv --overwrite").fails(65, &["in.jsonl:7:1"]);
     assert_eq!(place.read("out.csv"), "old");
     assert_eq!(place.read("out.draft"), "mine");
     for (arguments, code, words) in [
         ("in.jsonl out.x --to text --skip-bad", 65, "only be read"),
         ("in.jsonl out.x --to papyrus", 78, "`papyrus`"),
         ("in.jsonl out.x --from papyrus", 78, "`papyrus`"),
-        ("nowhere.jsonl out.x", 66, "nowhere.jsonl"),
+        ("nowhere.jsonl out.jsonl", 66, "nowhere.jsonl"),
+        ("in.jsonl out.x", 78, "--to"),
         ("in.jsonl no/where.csv --to csv", 74, "no/where.csv"),
         ("in.jsonl in.jsonl/x.csv --to csv", 74, "in.jsonl/x.csv"),
     ] {

@@ -103,9 +103,9 @@ fn a_whole_file_can_be_one_document() {
 #[test]
 fn another_field_can_hold_the_text() {
     let place = Place::with_run();
-    let input = json_lines().replace("\"text\"", "\"body\"");
-    assert_answers(&place.run_with("predict run --text-field body", &input).ok().lines());
-    place.run_with("predict run", &input).fails(65, &["-:1", "`text`", "`body`"]);
+    let input = json_lines().replace("\"text\"", "\"prose\"");
+    assert_answers(&place.run_with("predict run --text-field prose", &input).ok().lines());
+    place.run_with("predict run", &input).fails(65, &["standard input:1", "`text`", "`prose`"]);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_model_of_features_wants_features() {
     let lines = place.run("predict features in.svm --input-format libsvm -k 1").ok().lines();
     let best: Vec<&str> = lines.iter().map(|line| line["labels"][0]["id"].as_str().unwrap()).collect();
     assert_eq!(best, ["0", "2"]);
-    place.run("predict run in.svm --input-format libsvm").fails(78, &["trained on text"]);
+    place.run("predict run in.svm --input-format libsvm").fails(78, &["`run` reads text", "features"]);
 }
 
 #[test]

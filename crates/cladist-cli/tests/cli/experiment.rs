@@ -152,7 +152,7 @@ fn what_cannot_be_run_is_refused_before_anything_is() {
     place.run("experiment layer-cake --corpus corpus --out exp").fails(78, &["layer-cake", "`layer-guided`"]);
     place.run(&experiment("--variants flat,flatter --out exp")).fails(78, &["`flatter`", "`in-groups`"]);
     place.run(&experiment("--no-grid")).fails(78, &["--out"]);
-    place.run(&experiment("--no-grid --seeds 0 --out exp")).fails(78, &["--seeds"]);
+    place.run(&experiment("--no-grid --seeds 0 --out exp")).fails(78, &["`seeds`"]);
     place.run(&experiment("--head flat --out exp")).fails(78, &["every variant"]);
     place.run(&experiment("--set head=flat --out exp")).fails(78, &["every variant"]);
     place.run(&experiment("--set train.epoch=1 --out exp")).fails(78, &["`epoch`", "variant `flat`"]);

@@ -40,7 +40,7 @@ fn two_models_stand_side_by_side_on_a_page() {
 #[test]
 fn what_cannot_be_explained_is_refused() {
     let place = Place::with_run();
-    place.run("explain run corpus/test.jsonl --label nowhere").fails(78, &["nowhere", "run"]);
+    place.run("explain run corpus/test.jsonl --label nowhere").fails(78, &["`nowhere`"]);
     place.run("explain nothing corpus/test.jsonl").fails(66, &["nothing"]);
     place.run("explain run missing.jsonl").fails(66, &["missing.jsonl"]);
 }

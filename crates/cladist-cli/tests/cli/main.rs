@@ -23,18 +23,29 @@ mod experiment;
 #[cfg(test)]
 mod explain;
 #[cfg(test)]
+mod fields;
+#[cfg(test)]
 mod help;
 #[cfg(test)]
 mod interruption;
 #[cfg(test)]
 mod layer_guided;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod neural;
+#[cfg(test)]
 mod new_labels;
+#[cfg(test)]
+mod outputs;
+#[cfg(test)]
+mod printed;
 #[cfg(test)]
 mod reproducibility;
 #[cfg(test)]
 mod round_trip;
+#[cfg(test)]
+mod run_folders;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Place, program};
 
 /// A run of a tiny new encoder that learns the corpus well enough in seconds.
-fn train(epochs: usize) -> String {
+pub(crate) fn train(epochs: usize) -> String {
     format!(
         "train --corpus corpus --head flat --encoder scratch:tiny --epochs {epochs} --learning-rate 2e-3 \
          --max-tokens 24 --set flat.pool=mean --set train.checkpoint_steps=1 --threads 1"
@@ -99,6 +99,20 @@ fn a_bundle_serves_as_an_encoder() {
     place.run("compare first second").ok();
 }
 
+/// Lines of the journal of a run.
+fn journal(place: &Place, run: &str) -> usize {
+    std::fs::read_to_string(place.path(run).join("metrics.jsonl")).unwrap_or_default().lines().count()
+}
+
+/// Waits until the journal has more lines than before, or until the program has ended.
+pub(crate) fn wait_for_step(place: &Place, run: &str, before: usize, child: &mut Child) {
+    let begin = Instant::now();
+    while journal(place, run) <= before && child.try_wait().unwrap().is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no step was ever seen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn killed_fifty_times_a_run_ends_as_if_nothing_had_happened() {
@@ -160,16 +174,7 @@ fn interrupted_it_saves_says_how_to_go_on_and_does() {
     for signal in ["-INT", "-TERM"] {
         let folder = format!("run{signal}");
         let mut child = start(&place, &format!("{run} --out {folder}"));
-        let begin = Instant::now();
-        while std::fs::read_to_string(place.path(&folder).join("metrics.jsonl"))
-            .unwrap_or_default()
-            .lines()
-            .count()
-            < 2
-        {
-            assert!(begin.elapsed() < Duration::from_secs(60), "no step was ever seen");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_for_step(&place, &folder, 1, &mut child);
         let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         assert!(status.success());
         let text = stderr(&mut child);
@@ -183,10 +188,11 @@ fn interrupted_it_saves_says_how_to_go_on_and_does() {
         .run("train --corpus corpus --head flat --encoder scratch:tiny --out run-INT")
         .fails(78, &["--resume"]);
     // Resuming needs nothing but the folder; settings and corpus are remembered.
+    let before = journal(&place, "run-INT");
     let mut child = start(&place, "train --resume --out run-INT");
     let mut first = start(&place, "train --resume --out run-INT");
     let texts = [&mut child, &mut first].map(|child| {
-        std::thread::sleep(Duration::from_millis(1500));
+        wait_for_step(&place, "run-INT", before, child);
         let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         let text = stderr(child);
         (child.wait().unwrap().code(), text)
@@ -256,8 +262,9 @@ fn a_damaged_checkpoint_is_named_and_an_older_state_or_nothing_lost() {
     for name in place.names("run/checkpoints").iter().filter(|name| name.starts_with("step-")) {
         place.write(&format!("run/checkpoints/{name}/model.safetensors"), "damaged");
     }
+    let before = journal(&place, "run");
     let mut child = start(&place, "train --resume --out run");
-    std::thread::sleep(Duration::from_millis(1500));
+    wait_for_step(&place, "run", before, &mut child);
     child.kill().unwrap();
     let text = stderr(&mut child);
     child.wait().unwrap();

@@ -187,7 +187,7 @@ fn other_splits_conventions_and_files_can_be_evaluated() {
     place.run("evaluate run --per-label labels.tsv --macro-over gold").ok();
     assert_eq!(place.read("labels.tsv").lines().count(), 1 + LABELS.len());
     place.run("evaluate run --split exam").fails(78, &["`exam`", "train, dev, test"]);
-    place.run("evaluate run --propensity 1,x").fails(78, &["--propensity 1,x"]);
+    place.run("evaluate run --propensity 1,x").fails(78, &["`--propensity`", "1,x"]);
     place.run("evaluate run --macro-over some").fails(78, &["some"]);
 }
 

@@ -92,7 +92,7 @@ fn what_no_setting_is_called_is_refused_by_name() {
         ("--set =3", &["not the name of a setting"]),
         ("--set head.x=3", &["`head.x`"]),
         ("--dev 1.5", &["`data.dev`", "1.5"]),
-        ("--seed 18446744073709551615", &["`train.seed`", "18446744073709551615"]),
+        ("--seed 18446744073709551615", &["`--seed`", "18446744073709551615"]),
         ("--corpus-format papyrus", &["papyrus", "`jsonl`"]),
         ("--head perceptron", &["`perceptron`", "`svm`", "`parabel`", "`bonsai`"]),
     ] {

@@ -185,6 +185,24 @@ impl Place {
     }
 }
 
+/// A script for `sh` in the folder of the test, in which `cladist` is the program.
+#[cfg(unix)]
+impl Place {
+    pub(crate) fn shell(&self, script: &str) -> Outcome {
+        let cladist = format!("cladist() {{ \"{}\" \"$@\"; }}\n", program().display());
+        let output = std::process::Command::new("sh")
+            .args(["-c", &(cladist + script)])
+            .current_dir(self.folder.path())
+            .env_remove("COLUMNS")
+            .env("NO_COLOR", "1")
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Outcome { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
 /// The program.
 pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_cladist"))

@@ -87,7 +87,7 @@ fn levels_are_cut_at_both_ends() {
         "{low:?}"
     );
     assert!(!low.iter().any(|line| line.contains("animals")), "{low:?}");
-    place.run("taxonomy convert corpus/hierarchy.tsv --drop-top 5").fails(78, &["nothing is left"]);
+    place.run("taxonomy convert corpus/hierarchy.tsv --drop-top 5").fails(78, &["`--drop-top`", "2 levels"]);
 }
 
 #[test]

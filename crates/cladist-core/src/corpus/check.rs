@@ -111,7 +111,7 @@ pub fn check(source: &CorpusSource, config: &DataConfig, job: &Job<'_>) -> Resul
     config.validate()?;
     source.require_utf8()?;
     let mut report = CheckReport::default();
-    let taxonomy = match vocabulary::read(source, config, &mut report.data.vocabulary) {
+    let taxonomy = match vocabulary::read(source, config, &mut report.data.vocabulary, job) {
         Ok(taxonomy) => taxonomy,
         Err(Error::Taxonomy(problems)) => {
             report.taxonomy_problems = problems.0.iter().map(ToString::to_string).collect();

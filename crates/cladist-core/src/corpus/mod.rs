@@ -100,7 +100,7 @@ pub fn load(
     source.require_utf8()?;
     let mut report = DataReport::default();
     let mut origins = LabelOrigins::default();
-    let vocabulary = vocabulary::read(source, config, &mut report.vocabulary)?;
+    let vocabulary = vocabulary::read(source, config, &mut report.vocabulary, job)?;
     let mut splits = assemble(source, config, bad_lines, job, &mut report, &mut origins)?;
     let mut taxonomy = match vocabulary {
         Some(taxonomy) => taxonomy,
@@ -190,7 +190,7 @@ pub fn load_split(
     let split = splits.into_iter().find(|(found, _)| *found == name);
     let mut split = split.ok_or(Error::Corpus(CorpusError::MissingSplit(name)))?;
     report.splits.retain(|split| split.name == name);
-    if let Some(cut) = Cut::of_source(source, config)? {
+    if let Some(cut) = Cut::of_source(source, config, job)? {
         report.truncated_gold = split.1.iter_mut().map(|document| cut.apply(document)).sum();
     }
 

@@ -27,7 +27,8 @@ pub fn each_document(
     let mut admission = Admission { config, seen: HashMap::new(), report: SplitReport::new(split) };
     let files = source.files(split);
     for path in files {
-        let mut reader = Reader::open(path, config.format, &read_options(config, path, files.len() > 1))?;
+        let mut reader =
+            Reader::open(path, config.format, &read_options(config, path, files.len() > 1, job))?;
         admission.report.format.get_or_insert(reader.format());
         while let Some(document) = reader.next_document(bad_lines)? {
             job.cancel.check()?;
@@ -49,8 +50,8 @@ pub fn each_document(
 }
 
 /// Documents without ids are called after their file too if there are several, so that the names differ.
-fn read_options(config: &DataConfig, path: &Path, several: bool) -> ReadOptions {
-    let mut options = config.read_options();
+fn read_options(config: &DataConfig, path: &Path, several: bool, job: &Job<'_>) -> ReadOptions {
+    let mut options = ReadOptions { cancel: job.cancel.clone(), ..config.read_options() };
     if let (true, Some(name)) = (several, path.file_name()) {
         options.missing_id = format!("{}-{}", name.to_string_lossy(), options.missing_id);
     }

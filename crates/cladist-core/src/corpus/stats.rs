@@ -293,7 +293,7 @@ pub fn stats(
 ) -> Result<CorpusStats> {
     config.validate()?;
     let mut report = VocabularyReport::default();
-    let taxonomy = vocabulary::read(source, config, &mut report)?;
+    let taxonomy = vocabulary::read(source, config, &mut report, job)?;
     let mut splits = BTreeMap::new();
     let mut leaks = LeakFinder::default();
     for name in LeakFinder::ORDER {

@@ -3,6 +3,7 @@
 use super::{CorpusError, CorpusSource, DataConfig, VocabularyReport, vocabulary};
 use crate::document::Document;
 use crate::error::Result;
+use crate::job::Job;
 use crate::taxonomy::{BottomLevels, Taxonomy, TopLevels, Truncated};
 
 /// A taxonomy before and after levels were dropped.
@@ -24,11 +25,15 @@ impl Cut {
     }
 
     /// The same cut again, for a split that is read on its own. Without a vocabulary there is nothing to cut.
-    pub(super) fn of_source(source: &CorpusSource, config: &DataConfig) -> Result<Option<Self>> {
+    pub(super) fn of_source(
+        source: &CorpusSource,
+        config: &DataConfig,
+        job: &Job<'_>,
+    ) -> Result<Option<Self>> {
         if !config.truncates() {
             return Ok(None);
         }
-        let whole = vocabulary::read(source, config, &mut VocabularyReport::default())?;
+        let whole = vocabulary::read(source, config, &mut VocabularyReport::default(), job)?;
         whole.map(|whole| Self::new(whole, config)).transpose()
     }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{CorpusSource, DataConfig};
 use crate::document::Document;
 use crate::error::Result;
+use crate::job::Job;
 use crate::taxonomy::{Taxonomy, io};
 
 /// What a vocabulary came to.
@@ -37,6 +38,7 @@ pub(super) fn read(
     source: &CorpusSource,
     config: &DataConfig,
     report: &mut VocabularyReport,
+    job: &Job<'_>,
 ) -> Result<Option<Taxonomy>> {
     let (hierarchy, names) = (source.taxonomy.as_deref(), source.names.as_deref());
     let Some(path) = hierarchy.or(names) else { return Ok(None) };
@@ -44,7 +46,7 @@ pub(super) fn read(
     if let Some(language) = &config.language {
         options.language.clone_from(language);
     }
-    let loaded = io::read_vocabulary(hierarchy, names, &options)?;
+    let loaded = io::read_vocabulary(hierarchy, names, &options, &job.cancel)?;
     report.path = Some(path.display().to_string());
     report.warnings = loaded.warnings.iter().map(ToString::to_string).collect();
     report.count(&loaded.taxonomy);

@@ -72,7 +72,7 @@ impl BadLine {
 impl From<BadLine> for Error {
     fn from(bad: BadLine) -> Self {
         match bad.kind {
-            BadKind::Unreadable(source) => Self::Io { action: "read", path: (*bad.path).clone(), source },
+            BadKind::Unreadable(source) => Self::io("read", &bad.path)(source),
             _ => Self::BadLine(Box::new(bad)),
         }
     }

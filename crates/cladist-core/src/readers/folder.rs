@@ -70,7 +70,7 @@ impl Records for FolderRecords {
 
 /// The whole text of a file, up to the limit of a record.
 pub(super) fn file_text(path: &Path, options: &ReadOptions) -> Result<String, BadLine> {
-    match files::open(path) {
+    match files::open(path, &options.cancel) {
         Ok(mut stream) => text(path, &mut stream, options.max_record),
         Err(Error::Io { source, .. }) => Err(whole(path, BadKind::Unreadable(source), String::new())),
         Err(other) => Err(whole(path, BadKind::Unreadable(std::io::Error::other(other)), String::new())),

@@ -12,6 +12,7 @@ use super::{
     hiagm, jsonl, libmultilabel, plain, sniff, sparse, write,
 };
 use crate::error::Result;
+use crate::job::Cancel;
 
 /// A corpus format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -215,7 +216,7 @@ impl Format {
 
     /// The format of a file or folder, by its ending and then by its first line.
     pub fn sniff(path: &Path, expect: Expect) -> Result<Self> {
-        sniff::input(path, &mut Input::of_path(path)?, expect)
+        sniff::input(path, &mut Input::of_path(path, &Cancel::default())?, expect)
     }
 }
 

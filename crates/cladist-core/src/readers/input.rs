@@ -1,12 +1,13 @@
 //! Where documents come from: a stream, a file that can be sought in, or a folder.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use super::Stream;
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, Waiting};
+use crate::job::Cancel;
 
 /// An open input, before its format is known.
 pub(super) enum Input {
@@ -20,19 +21,21 @@ pub(super) enum Input {
 
 impl Input {
     /// Opens what is at a path.
-    pub(super) fn of_path(path: &Path) -> Result<Self> {
+    pub(super) fn of_path(path: &Path, cancel: &Cancel) -> Result<Self> {
         let fail = |error| Error::io("read", path)(error);
         let metadata = std::fs::metadata(path).map_err(fail)?;
         if metadata.is_dir() {
             return Ok(Self::Folder);
         }
-        let file = File::open(path).map_err(fail)?;
+        if metadata.is_file() {
+            return Ok(Self::File(File::open(path).map_err(fail)?));
+        }
         // Pipes and devices have paths too.
-        if metadata.is_file() { Ok(Self::File(file)) } else { Self::of_stream(file).map_err(fail) }
+        Waiting::open(path, cancel).and_then(Self::of_stream).map_err(fail)
     }
 
     /// Takes a stream that may be compressed.
-    pub(super) fn of_stream(stream: impl io::Read + Send + 'static) -> io::Result<Self> {
+    pub(super) fn of_stream(stream: impl Read + Send + 'static) -> io::Result<Self> {
         files::decompress(stream).map(Self::Stream)
     }
 

@@ -96,7 +96,7 @@ pub struct Reader {
 impl Reader {
     /// Opens a file or folder. Without a format it is sniffed; gzip and Zstandard are recognised.
     pub fn open(path: &Path, format: Option<Format>, options: &ReadOptions) -> Result<Self> {
-        Self::new(path, Input::of_path(path)?, format, options)
+        Self::new(path, Input::of_path(path, &options.cancel)?, format, options)
     }
 
     /// Reads a stream such as standard input; `name` stands for it in messages.

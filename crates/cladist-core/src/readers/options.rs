@@ -1,10 +1,12 @@
 //! What a corpus reader can be told.
 
+use crate::job::Cancel;
+
 /// Fields and columns that hold the text of a document without a `text`, in the order in which they are joined.
 const BODIES: [&str; 5] = ["abstract", "summary", "description", "body", "content"];
 
 /// How to read documents. The defaults suit files that say `id`, `text` and `labels`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ReadOptions {
     /// What the documents are read for.
     pub expect: Expect,
@@ -30,6 +32,8 @@ pub struct ReadOptions {
     pub missing_id: String,
     /// The most bytes of one record; a longer one is a bad line.
     pub max_record: usize,
+    /// When to stop waiting for a pipe that says nothing.
+    pub cancel: Cancel,
 }
 
 /// What documents are read for. It decides what an ambiguous file is taken for and whether labels are read.
@@ -58,6 +62,7 @@ impl Default for ReadOptions {
             language: None,
             missing_id: "line".to_owned(),
             max_record: 256 << 20,
+            cancel: Cancel::default(),
         }
     }
 }

@@ -43,8 +43,9 @@ fn peek(stream: &mut Stream) -> io::Result<Vec<u8>> {
     loop {
         let from = start.len();
         let allowed = LIMIT.saturating_sub(from as u64);
-        if stream.take(allowed).read_until(b'\n', &mut start)? == 0 || !start[from..].trim_ascii().is_empty()
-        {
+        let n = stream.take(allowed).read_until(b'\n', &mut start)?;
+        let line = start[from..].strip_prefix("\u{feff}".as_bytes()).unwrap_or(&start[from..]);
+        if n == 0 || !line.trim_ascii().is_empty() {
             return Ok(start);
         }
     }

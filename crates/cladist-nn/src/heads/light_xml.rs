@@ -40,7 +40,6 @@ pub struct LightXmlConfig {
     /// Dropout on the document vector.
     pub dropout: f64,
     /// Width of label embeddings; 0 puts the output layer on the document vector itself. Preset: 400 with a shortlist of labels, else 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<usize>,
     /// The loss: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
     pub loss: Loss,

@@ -43,10 +43,8 @@ pub struct TextCnnConfig {
     /// How convolutions are arranged: `two-layer` or `kim`.
     pub layout: Layout,
     /// Words that each convolution sees; 3 and 3 one on the other or 3, 4 and 5 side by side if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kernels: Option<Vec<usize>>,
     /// Outputs of each convolution; 256 one on the other or 100 side by side if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub maps: Option<usize>,
     /// Dropout before the output.
     pub dropout: f64,

@@ -14,13 +14,10 @@ use crate::optim::AdamWConfig;
 #[serde(default, deny_unknown_fields)]
 pub struct GroupConfig {
     /// Learning rate; ten times the encoder's if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub learning_rate: Option<f64>,
     /// Learning rate from the end of the warm-up on, if the loss did not fall during it; the same one if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<f64>,
     /// Schedule; the encoder's if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<ScheduleConfig>,
 }
 
@@ -41,7 +38,6 @@ pub struct TrainConfig {
     /// Largest norm of the gradient; 0 does not limit it.
     pub clip: f64,
     /// Dropout inside the encoder, instead of what its `config.json` says.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dropout: Option<f64>,
     /// The embeddings and so many layers do not learn; 0 lets all learn.
     pub freeze_layers: usize,
@@ -74,7 +70,6 @@ pub struct TrainConfig {
     /// Constants of AdamW.
     pub optimizer: AdamWConfig,
     /// Stochastic weight averaging; off if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub averaging: Option<AveragingConfig>,
 }
 

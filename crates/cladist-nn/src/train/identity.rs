@@ -101,6 +101,8 @@ fn flatten(prefix: &str, value: &Value, found: &mut BTreeMap<String, String>) {
                 flatten(&key, value, found);
             }
         }
+        // Not set: as if there were no such setting.
+        Value::Null => {}
         other => {
             found.insert(prefix.to_owned(), other.to_string());
         }

@@ -27,7 +27,7 @@ pub(crate) fn save(
     classifier: impl FnOnce(&Writer) -> cladist_core::Result<()>,
 ) -> Result<()> {
     let writer = Writer::create(target, KIND)?;
-    writer.write(folders::CONFIG, toml::to_string(&model.config)?.as_bytes())?;
+    writer.write(folders::CONFIG, model.config.to_toml()?.as_bytes())?;
     writer.write("taxonomy.json", &to_json(model.pipeline.taxonomy()))?;
     writer.write("calibration.json", &serde_json::to_vec(&model.pipeline.calibration)?)?;
     writer.write("thresholds.json", &serde_json::to_vec_pretty(&model.thresholds)?)?;

@@ -23,9 +23,9 @@ pub struct DecodeOptions {
     pub paths: Option<ClosureRule>,
     /// Answer with the deepest ancestor that passes when a label does not.
     pub coarser: bool,
-    /// Answer with these labels alone, and with those below them.
+    /// Answer with these labels alone; `ID/**` is a label with all below it.
     pub include: Vec<String>,
-    /// Never answer with these labels, nor with those below them.
+    /// Never answer with these labels; `ID/**` is a label with all below it.
     pub exclude: Vec<String>,
 }
 

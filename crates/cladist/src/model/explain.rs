@@ -103,10 +103,7 @@ impl Model {
     fn label_ids(&self, ids: &[String]) -> Result<Vec<LabelId>> {
         let label = |id: &String| {
             self.taxonomy().get(id).ok_or_else(|| {
-                Error::Core(cladist_core::Error::UnknownLabel {
-                    place: "what is to be explained",
-                    id: id.clone(),
-                })
+                Error::setting("labels", format!("names `{id}`, which is not a label of the model"))
             })
         };
         ids.iter().map(label).collect()

@@ -49,7 +49,10 @@ impl Model {
         let progress = work.job().progress;
         progress.stage("predict", 0);
         let (sender, receiver) = sync_channel(2 * BATCH);
-        let reading = std::thread::spawn(move || send_all(documents, &sender));
+        let reading = std::thread::Builder::new()
+            .name("documents".to_owned())
+            .spawn(move || send_all(documents, &sender))
+            .map_err(|error| Error::Threads { n: 1, reason: error.to_string() })?;
         let mut done = 0;
         loop {
             let (batch, failed) = next_batch(&receiver, &work.cancel)?;

@@ -18,7 +18,7 @@ pub use seeds::SeedsReport;
 pub use summary::{Best, Summary};
 
 use crate::config::{Recipe, RunConfig};
-use crate::corpora::{BadLinePolicy, DataCard, Documents, Loaded};
+use crate::corpora::{BadLinePolicy, DataCard, Documents, Loaded, Place};
 use crate::error::{Error, Result};
 use crate::folders;
 use crate::memory;
@@ -153,6 +153,10 @@ impl<'a> Training<'a> {
         if self.out.as_os_str().is_empty() {
             return Err(Error::NoFolder);
         }
+        if self.out.to_str().is_none() {
+            let key = self.out.display().to_string();
+            return Err(Error::setting(&key, "is a path that is not UTF-8, which a run cannot remember"));
+        }
         let threads = Threads::new(self.threads)?;
         let summary = threads.run(|| self.start(&threads))?;
         let tested = summary.data["splits"]
@@ -172,7 +176,7 @@ impl<'a> Training<'a> {
     pub fn rehearse(&self) -> Result<()> {
         let documents = self.documents.as_ref().ok_or(Error::NoCorpus)?;
         let ignore = templess(&self.bad_lines);
-        let loaded = documents.load(&self.config.common.data, &ignore, &self.silent())?;
+        let loaded = documents.load(&self.config.common.data, &ignore, Place::default(), &self.silent())?;
         match &self.config.recipe {
             Recipe::Linear(_) | Recipe::Mixed(_) => Ok(()),
             Recipe::Neural(recipe) => neural::rehearse(&self.config, recipe, &loaded.corpus, &self.device),
@@ -209,7 +213,12 @@ impl<'a> Training<'a> {
                 return Err(Error::NothingToResume(out.clone()));
             }
         }
-        place::check(out, self.overwrite)?;
+        // What a training left that was killed before it began is no run, and in nobody's way.
+        let begins =
+            self.resume && matches!(self.config.recipe, Recipe::Neural(_)) && place::never_began(out)?;
+        if !begins {
+            place::check(out, self.overwrite)?;
+        }
         match &self.config.recipe {
             Recipe::Linear(recipe) => linear::run(self, recipe, threads),
             Recipe::Neural(recipe) => neural::run(self, &self.config, recipe, false, threads),
@@ -220,7 +229,8 @@ impl<'a> Training<'a> {
     /// The corpus, or else the one that an unfinished run began with.
     fn load(&self, config: &RunConfig, rejects: &Path, known: Option<Documents>) -> Result<Loaded> {
         let documents = self.documents.clone().or(known).ok_or(Error::NoCorpus)?;
-        documents.load(&config.common.data, &self.bad_lines.or_at(rejects), &self.work)
+        let rejects = Place { now: rejects, finally: &self.out.join(folders::REJECTS) };
+        documents.load(&config.common.data, &self.bad_lines, rejects, &self.work)
     }
 
     /// Writes what a run came to and moves its folder into place.
@@ -255,5 +265,5 @@ fn write_card(
     mut write: impl FnMut(&str, &[u8]) -> Result<()>,
 ) -> Result<()> {
     write(folders::DATA, &serde_json::to_vec_pretty(card)?)?;
-    write(folders::CONFIG, toml::to_string(config)?.as_bytes())
+    write(folders::CONFIG, config.to_toml()?.as_bytes())
 }

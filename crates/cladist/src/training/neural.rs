@@ -193,7 +193,7 @@ fn finish(
     evaluation: Option<&Evaluation>,
 ) -> Result<Summary> {
     let (records, _) = journal::read(&out.join(folders::JOURNAL))?;
-    let settings = toml::to_string(model.config())?;
+    let settings = model.config().to_toml()?;
     let page = html::training(&out.display().to_string(), &settings, outcome, &records, evaluation)?;
     write_atomically(&out.join("report.html"), page.as_bytes())?;
     let dev = evaluation.map(|evaluation| evaluation.report.metrics.clone()).unwrap_or_default();

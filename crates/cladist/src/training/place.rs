@@ -1,6 +1,7 @@
 //! The run folder while it is worked in: nobody else's, and put back as it was if the run never began.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use cladist_nn::train::lock::{LOCK, RunLock};
@@ -37,7 +38,10 @@ fn is_ours(name: &str) -> bool {
 fn names(folder: &Path) -> Result<Vec<String>> {
     let entries = match folder.read_dir() {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // What cannot be a folder is found out when one is to be made.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         Err(error) => return Err(Error::io("read", folder)(error)),
     };
     let name = |entry: std::io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
@@ -69,6 +73,11 @@ pub(crate) fn check(out: &Path, overwrite: bool) -> Result<()> {
         return Err(Error::Foreign { path: out.to_owned(), files: foreign.join("`, `") });
     }
     Ok(())
+}
+
+/// Whether nothing is there but what a training writes before its settings.
+pub(crate) fn never_began(out: &Path) -> Result<bool> {
+    Ok(out.is_dir() && names(out)?.iter().all(|name| [LOCK, DATA, REJECTS].contains(&name.as_str())))
 }
 
 /// The right to replace a run: whoever trains in it must be done.

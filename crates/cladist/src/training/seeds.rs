@@ -73,7 +73,7 @@ impl Training<'_> {
             return Settings::read(&known)?.resolve();
         }
         std::fs::create_dir_all(&self.out).map_err(Error::io("create", &self.out))?;
-        write_atomically(&known, toml::to_string(&self.config)?.as_bytes())?;
+        write_atomically(&known, self.config.to_toml()?.as_bytes())?;
         Ok(self.config.clone())
     }
 }

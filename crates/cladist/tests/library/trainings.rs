@@ -71,7 +71,7 @@ impl<F: Fn() + Sync> Observer for AtStep<F> {
 fn a_cancelled_training_goes_on_to_the_same_bytes() {
     let place = tempfile::tempdir().unwrap();
     let (whole, stopped) = (place.path().join("whole"), place.path().join("stopped"));
-    let source = files(&place.path().to_owned());
+    let source = files(place.path());
     Training::new(network()).corpus(source.clone()).out(&whole).run().unwrap();
     let cancel = Cancel::default();
     let observer = AtStep { step: 4, seen: AtomicU64::new(0), act: || cancel.cancel() };

@@ -1,6 +1,6 @@
 //! `cladist data convert`: documents in another format.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -15,6 +15,7 @@ use cladist_core::text::normalise::Normalise;
 use crate::args::DataConvertArgs;
 use crate::error::Usage;
 use crate::flags::format;
+use crate::output::stdout;
 use crate::session::Session;
 
 /// Writes the documents of a file or folder in another format.
@@ -23,7 +24,7 @@ pub(super) fn run(args: &DataConvertArgs, session: &Session) -> anyhow::Result<(
         args,
         from: args.from.as_deref().map(format).transpose()?,
         to: target(args)?,
-        options: args.fields.read_options(),
+        options: args.fields.read_options(&session.cancel),
         normalise: Normalise {
             lowercase: args.lowercase,
             drop_numbers: args.drop_numbers,
@@ -42,7 +43,7 @@ pub(super) fn run(args: &DataConvertArgs, session: &Session) -> anyhow::Result<(
         })?;
     }
     let tally = if args.output == Path::new("-") {
-        job.write(shape, BufWriter::new(io::stdout().lock()))?.0
+        job.write(shape, BufWriter::new(stdout()?))?.0
     } else {
         let is_taken = args.output.is_file() && !args.overwrite;
         if is_taken {

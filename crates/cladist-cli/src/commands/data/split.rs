@@ -22,7 +22,7 @@ pub(super) fn run(args: &DataSplitArgs, session: &Session) -> anyhow::Result<()>
         .into());
     }
     let format = args.corpus_format.as_deref().map(format).transpose()?;
-    let mut reader = Reader::open(&args.input, format, &args.fields.read_options())?;
+    let mut reader = Reader::open(&args.input, format, &args.fields.read_options(&session.cancel))?;
     let mut documents = Vec::new();
     while let Some(document) = reader.next_document(&mut BadLines::Stop)? {
         session.cancel.check()?;

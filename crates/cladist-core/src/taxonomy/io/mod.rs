@@ -30,6 +30,7 @@ use std::path::Path;
 use super::{Builder, OnCycle, Origin, ProblemKind, Problems, Taxonomy};
 use crate::error::Result;
 use crate::files;
+use crate::job::Cancel;
 use source::Source;
 
 /// A taxonomy, and what its reader passed over.
@@ -43,29 +44,31 @@ pub struct Loaded {
 
 /// Reads a vocabulary file. Its format is the one asked for, or sniffed from its name and content.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
-    read_vocabulary(Some(path), None, options)
+    read_vocabulary(Some(path), None, options, &Cancel::default())
 }
 
 /// Reads the vocabulary of a corpus: a `hierarchy`, or `names` (id TAB name TAB description), or both.
 ///
 /// With both, `names` are given to the labels of the hierarchy and win over the names it has; rows for other
-/// labels are counted. With `names` alone they are the labels. `names` may also come with the options.
+/// labels are counted. With `names` alone they are the labels. `names` may also come with the options. Waiting for a pipe
+/// ends when it is cancelled.
 pub fn read_vocabulary(
     hierarchy: Option<&Path>,
     names: Option<&Path>,
     options: &ReadOptions,
+    cancel: &Cancel,
 ) -> Result<Loaded> {
     let names = names.or(options.names.as_deref());
     let mut reading = Reading::default();
     let mut on_cycle = options.on_cycle.unwrap_or_default();
     if let Some(path) = hierarchy {
-        let bytes = files::read(path)?;
+        let bytes = files::read(path, cancel)?;
         let format = options.format.unwrap_or_else(|| sniff(path, &bytes));
         on_cycle = options.on_cycle.unwrap_or(format.info().on_cycle);
         reading.hierarchy(&Source::new(&bytes, Some(path)), format, options);
     }
     if let Some(path) = names {
-        let bytes = files::read(path)?;
+        let bytes = files::read(path, cancel)?;
         let source = Source::new(&bytes, Some(path));
         if hierarchy.is_some() {
             list::apply(&source, &mut reading);

@@ -30,7 +30,6 @@ pub struct ExpertsConfig {
     /// Weight of the diversity loss on tail labels; 0 leaves it out.
     pub diversity: f64,
     /// Epochs before the diversity loss; half of all, rounded up, if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub diversity_after: Option<usize>,
     /// The pairs of experts in the diversity loss: `all`, or the `first` with each of the others.
     pub pairs: Pairs,

@@ -19,7 +19,6 @@ pub struct HilapConfig {
     /// Labels of a walk at most.
     pub max_labels: usize,
     /// Epochs of supervised learning alone; half of all, rounded up, if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reinforce_after: Option<usize>,
     /// Weight of the policy gradient; 0 samples no walks.
     pub reinforce: f64,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::job::Cancel;
 
 fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -15,7 +16,8 @@ fn the_file_of_names_wins_and_its_other_rows_are_counted() {
         ("labels.tsv", b"id\tname\nROOT\tAll\na\tnew\tA thing.\nz\tZ\n"),
     ]);
     let (hierarchy, names) = (folder.path().join("hierarchy.tsv"), folder.path().join("labels.tsv"));
-    let loaded = read_vocabulary(Some(&hierarchy), Some(&names), &ReadOptions::default()).unwrap();
+    let loaded =
+        read_vocabulary(Some(&hierarchy), Some(&names), &ReadOptions::default(), &Cancel::default()).unwrap();
     let label = |id: &str| loaded.taxonomy.label(loaded.taxonomy.get(id).unwrap());
     assert_eq!(
         (label("a").name.as_deref(), label("a").description.as_deref()),
@@ -34,17 +36,23 @@ fn the_file_of_names_wins_and_its_other_rows_are_counted() {
 #[test]
 fn names_alone_are_the_label_list() {
     let folder = folder(&[("labels.tsv", b"b\tB\na\tA\n")]);
-    let loaded =
-        read_vocabulary(None, Some(&folder.path().join("labels.tsv")), &ReadOptions::default()).unwrap();
+    let loaded = read_vocabulary(
+        None,
+        Some(&folder.path().join("labels.tsv")),
+        &ReadOptions::default(),
+        &Cancel::default(),
+    )
+    .unwrap();
     assert_eq!(ids(&loaded.taxonomy, loaded.taxonomy.roots()), ["a", "b"]);
-    assert!(read_vocabulary(None, None, &ReadOptions::default()).is_err());
+    assert!(read_vocabulary(None, None, &ReadOptions::default(), &Cancel::default()).is_err());
 }
 
 #[test]
 fn problems_of_both_files_are_found_together_and_named() {
     let folder = folder(&[("hierarchy.tsv", b"ROOT\ta\nx\tb\n"), ("labels.tsv", b"a\tA\na\tA\n\tC\n")]);
     let (hierarchy, names) = (folder.path().join("hierarchy.tsv"), folder.path().join("labels.tsv"));
-    let error = read_vocabulary(Some(&hierarchy), Some(&names), &ReadOptions::default()).unwrap_err();
+    let error = read_vocabulary(Some(&hierarchy), Some(&names), &ReadOptions::default(), &Cancel::default())
+        .unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Data);
     let place = |name: &str| folder.path().join(name).display().to_string();
     let (hierarchy, names) = (place("hierarchy.tsv"), place("labels.tsv"));
