@@ -23,8 +23,11 @@ const BOUNDED_OTHERWISE: &[(&str, &str, &str)] = &[
     ("sgm", "max_labels", "at most the labels there are"),
 ];
 
+/// A head, one of its settings, and what it is set to instead.
+type Exempt = (&'static str, &'static str, fn(u64) -> Value);
+
 /// Keys of integers, or of lists of them, that a section leaves out at its defaults.
-const LEFT_OUT: &[(&str, &str, fn(u64) -> Value)] = &[
+const LEFT_OUT: &[Exempt] = &[
     ("aplc", "cuts", |n| json!([n])),
     ("experts", "diversity_after", |n| json!(n)),
     ("experts", "document_hidden", |n| json!([n])),
