@@ -16,6 +16,7 @@ pub mod mapped;
 mod math;
 pub mod norm;
 pub mod pool;
+#[cfg(feature = "process")]
 pub mod process;
 #[cfg(test)]
 mod random;

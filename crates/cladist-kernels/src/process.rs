@@ -122,7 +122,9 @@ mod tests {
         let huge =
             Layout::array::<u8>(isize::MAX as usize - 64).unwrap_or_else(|_| unreachable!("it is a layout"));
         // SAFETY: the layout is not empty.
-        let ended = std::panic::catch_unwind(|| unsafe { checked.alloc(huge) });
+        let ended = std::panic::catch_unwind(|| {
+            std::hint::black_box(unsafe { checked.alloc(std::hint::black_box(huge)) })
+        });
         assert_eq!(
             ended.err().and_then(|bytes| bytes.downcast::<usize>().ok()).as_deref(),
             Some(&huge.size())

@@ -20,7 +20,7 @@ pub fn parse(name: &str) -> Result<Device> {
         #[cfg(feature = "wgpu")]
         "wgpu" => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
         other => Err(setting(
-            "--device",
+            "device",
             "a device that this program was built for (`cpu`, or by features `cuda`, `rocm`, `metal`, `vulkan`, `wgpu`)",
             other,
         )),

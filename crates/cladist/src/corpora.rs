@@ -162,6 +162,12 @@ impl Documents {
             Self::Memory(corpus) => {
                 config.validate()?;
                 let mut corpus = corpus.as_ref().clone();
+                // As reading files does.
+                [&mut corpus.train, &mut corpus.dev, &mut corpus.test]
+                    .into_iter()
+                    .flatten()
+                    .flat_map(|split| &mut split.documents)
+                    .for_each(|document| config.normalise.document(document));
                 let held_out = hold_out(&mut corpus, config);
                 let source = CorpusSource::default();
                 Loaded { source, corpus, data: DataReport::default(), rejected: 0, held_out }

@@ -43,13 +43,10 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
 fn resumed(args: &TrainArgs) -> anyhow::Result<Option<cladist::RunConfig>> {
     let Some(out) = args.out.as_deref().filter(|_| args.seeds.is_none()) else { return Ok(None) };
     let Some(known) = Training::unfinished(out)? else { return Ok(None) };
-    let mut layers = layers_of_one(&TrainArgs {
+    let layers = layers_of_one(&TrainArgs {
         head: args.head.clone().or(Some(known.head().to_owned())),
         ..args.clone()
     })?;
-    if args.config.is_some() {
-        layers.file = cladist::settings::Settings::default();
-    }
     if let Some(difference) = layers.difference(&known)? {
         return Err(Usage::Resumed(difference).into());
     }

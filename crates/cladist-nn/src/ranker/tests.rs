@@ -226,5 +226,5 @@ fn settings_that_do_not_go_together_are_refused_by_name() {
     let text = &toy.documents[0].text;
     let label = toy.taxonomy.labels().next().unwrap();
     let explained = model(&toy, ranked(true, flat())).attribute(text, &[label], Gradients::AtDocument);
-    assert!(explained.unwrap_err().to_string().contains("leave-one-out"));
+    assert!(explained.unwrap_err().to_string().contains("ranker, which has no logits"));
 }

@@ -25,11 +25,11 @@ pub(super) struct Chosen {
     scored: Option<Scored>,
 }
 
-/// Scores dev once.
+/// Scores dev once. Its texts are normalised already.
 pub(super) fn score(pipeline: &Pipeline, common: &Common, dev: &Split, work: &Work<'_>) -> Result<Scores> {
     work.job().progress.stage("score dev", dev.documents.len() as u64);
     let request = Request { job: work.job(), top_k: common.metrics.top_k(), ..Request::default() };
-    Ok(pipeline.raw_scores(&dev.documents, &request)?)
+    Ok(pipeline.model.score(&dev.documents, &request)?)
 }
 
 /// Calibration, and thresholds with what they reach, chosen on the raw scores of dev.

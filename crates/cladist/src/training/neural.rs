@@ -10,7 +10,7 @@ use cladist_core::corpus::{Corpus, Split, SplitName};
 use cladist_core::decode::Rule;
 use cladist_core::metrics;
 use cladist_core::pipeline::Pipeline;
-use cladist_core::{Document, Job, LabelCounts, Scores, Taxonomy};
+use cladist_core::{Job, LabelCounts, Scores, Taxonomy};
 use cladist_nn::device;
 use cladist_nn::model::NeuralModel;
 use cladist_nn::source::EncoderSource;
@@ -42,12 +42,10 @@ pub(super) fn run(
     let device = device::parse(&training.device)?;
     let known = resume.then(|| known_documents(out)).flatten();
     let place = Place::take(out, training.overwrite && !resume)?;
-    let mut loaded = training.load(config, &out.join(folders::REJECTS), known)?;
+    let loaded = training.load(config, &out.join(folders::REJECTS), known)?;
     check_texts(config, &loaded.corpus)?;
     let card = DataCard::of(&loaded)?;
     write_card(config, &card, |name, bytes| Ok(write_atomically(&out.join(name), bytes)?))?;
-    // From here on texts are as the network reads them.
-    normalise(&mut loaded.corpus, config);
     let examples = train_split(&loaded.corpus)?;
     let taxonomy = &loaded.corpus.taxonomy;
     let dev = dev::of(&loaded);
@@ -99,11 +97,9 @@ pub(super) fn run(
         work.tell(&Event::Note(format!("the ranker has {weights} weights")));
     }
     let classifier = Arc::new(classifier);
-    // Dev is normalised already.
-    let mut pipeline = Pipeline::new(Arc::clone(&classifier) as _, Default::default());
+    let mut pipeline = Pipeline::new(Arc::clone(&classifier) as _, config.common.data.normalise);
     let scores = dev.map(|dev| Ok::<_, Error>((dev, dev::score(&pipeline, &config.common, dev, work)?)));
     let chosen = dev::choose(&mut pipeline, &config.common, scores.transpose()?)?;
-    pipeline.normalise = config.common.data.normalise;
     let parts = Parts {
         config: config.clone(),
         pipeline,
@@ -131,9 +127,7 @@ pub(super) fn rehearse(
     let source = encoder(config, recipe)?;
     let device = device::parse(device)?;
     check_texts(config, corpus)?;
-    let mut corpus = corpus.clone();
-    normalise(&mut corpus, config);
-    let examples = train_split(&corpus)?;
+    let examples = train_split(corpus)?;
     let counts = LabelCounts::of(&examples.gold, corpus.taxonomy.n_labels());
     let learnt_from = Examples { documents: &examples.documents, gold: &examples.gold };
     let (design, seed) = (recipe.design(), recipe.train.seed);
@@ -166,20 +160,6 @@ fn check_texts(config: &RunConfig, corpus: &Corpus) -> Result<()> {
         return Err(Error::Documents { model, reads: "text", given: "features" });
     }
     Ok(())
-}
-
-/// Normalises the texts of train and dev where they are; nothing is copied.
-fn normalise(corpus: &mut Corpus, config: &RunConfig) {
-    let normalise = config.common.data.normalise;
-    if normalise.is_identity() {
-        return;
-    }
-    let apply = |document: &mut Document| document.text = normalise.apply(&document.text).into_owned();
-    [&mut corpus.train, &mut corpus.dev]
-        .into_iter()
-        .flatten()
-        .flat_map(|split| &mut split.documents)
-        .for_each(apply);
 }
 
 /// Writes the bundle, the summary and the page with the curves; then checkpoints are no longer needed.
