@@ -157,8 +157,10 @@ fn modules_of_this_crate_depend_on_each_other_in_one_direction() {
 }
 
 #[test]
-fn modules_of_the_kernels_do_too() {
-    check("cladist-kernels");
+fn modules_of_the_kernels_the_library_and_the_program_do_too() {
+    for name in ["cladist-kernels", "cladist", "cladist-lab", "cladist-cli"] {
+        check(name);
+    }
 }
 
 #[test]
