@@ -108,7 +108,7 @@ pub fn spec<'a>(layers: Layers, args: &TrainArgs, session: &'a Session) -> anyho
 }
 
 /// The flags that say how a corpus is read, as settings.
-pub fn corpus_settings(settings: &mut Settings, args: &CorpusArgs) -> anyhow::Result<()> {
+pub fn corpus_settings(settings: &mut Settings, args: &CorpusArgs) -> cladist::Result<()> {
     for (key, value) in [
         ("data.format", &args.corpus_format),
         ("data.labels_field", &args.fields.labels_field),
@@ -125,7 +125,7 @@ pub fn corpus_settings(settings: &mut Settings, args: &CorpusArgs) -> anyhow::Re
 }
 
 /// The files that the flags name; flags for single files win over the folder's. `known` is what a run remembers.
-pub fn source(args: &CorpusArgs, known: Option<&CorpusSource>) -> anyhow::Result<CorpusSource> {
+pub fn source(args: &CorpusArgs, known: Option<&CorpusSource>) -> cladist::Result<CorpusSource> {
     let mut source = match (&args.corpus, known) {
         (Some(folder), _) => CorpusSource::folder(folder)?,
         (None, Some(known)) => known.clone(),
@@ -139,7 +139,7 @@ pub fn source(args: &CorpusArgs, known: Option<&CorpusSource>) -> anyhow::Result
         }
     }
     if source.train.is_empty() && source.dev.is_empty() && source.test.is_empty() {
-        return Err(Error::NoCorpus.into());
+        return Err(Error::NoCorpus);
     }
     if let Some(file) = &args.taxonomy {
         source.taxonomy = Some(file.clone());
@@ -154,7 +154,7 @@ pub fn source(args: &CorpusArgs, known: Option<&CorpusSource>) -> anyhow::Result
 }
 
 /// Reading settings with the flags laid over them.
-pub fn data_config(args: &CorpusArgs, under: &DataConfig) -> anyhow::Result<DataConfig> {
+pub fn data_config(args: &CorpusArgs, under: &DataConfig) -> cladist::Result<DataConfig> {
     #[derive(serde::Serialize, serde::Deserialize)]
     struct Section {
         data: DataConfig,

@@ -25,7 +25,7 @@ pub fn run(command: &DataCommand, session: &Session) -> anyhow::Result<()> {
 }
 
 /// How a corpus is read by a command that has no run: nothing is held out.
-fn reading(args: &CorpusArgs) -> anyhow::Result<DataConfig> {
+fn reading(args: &CorpusArgs) -> cladist::Result<DataConfig> {
     data_config(args, &DataConfig { dev: 0.0, ..DataConfig::default() })
 }
 

@@ -66,12 +66,9 @@ struct Unseen<'a> {
 }
 
 /// What is studied, and on which documents.
-#[derive(Debug, Clone)]
 pub struct ZeroShotOptions<'a> {
-    /// The corpus, if it is not the one that the run folder remembers.
-    pub source: Option<CorpusSource>,
-    /// How it is read, if not as in training.
-    pub data: Option<corpus::DataConfig>,
+    /// From the corpus that the run folder remembers to the one that is read.
+    pub files: &'a dyn Fn(Option<&CorpusSource>) -> cladist::Result<CorpusSource>,
     /// What becomes of lines that cannot be read.
     pub bad_lines: BadLinePolicy,
     /// Which split; test, or dev if the corpus has no test.
@@ -87,10 +84,10 @@ pub fn run(path: &Path, options: &ZeroShotOptions<'_>, open: &OpenOptions) -> Re
     let work = &options.work;
     let job = work.job();
     let remembered = Model::open(path, open)?;
-    let source = options.source.as_ref().or(remembered.source()).ok_or(cladist::Error::NoCorpus)?;
-    let mut config = options.data.clone().unwrap_or_else(|| remembered.config().common.data.clone());
+    let source = (options.files)(remembered.source())?;
+    let mut config = remembered.config().common.data.clone();
     config.hold_out_labels = 0.0;
-    let ((corpus, _), _) = options.bad_lines.apply(work, |bad| corpus::load(source, &config, bad, &job))?;
+    let ((corpus, _), _) = options.bad_lines.apply(work, |bad| corpus::load(&source, &config, bad, &job))?;
     let taxonomy = &corpus.taxonomy;
     let known = remembered.taxonomy();
     let labels: LabelSet =

@@ -175,7 +175,7 @@ impl<'a> Training<'a> {
     /// found out without it. Writes nothing.
     pub fn rehearse(&self) -> Result<()> {
         let documents = self.documents.as_ref().ok_or(Error::NoCorpus)?;
-        let ignore = templess(&self.bad_lines);
+        let ignore = passing_over(&self.bad_lines);
         let loaded = documents.load(&self.config.common.data, &ignore, Place::default(), &self.silent())?;
         match &self.config.recipe {
             Recipe::Linear(_) | Recipe::Mixed(_) => Ok(()),
@@ -251,7 +251,7 @@ impl<'a> Training<'a> {
 }
 
 /// The same policy without a file: bad lines are passed over.
-fn templess(policy: &BadLinePolicy) -> BadLinePolicy {
+fn passing_over(policy: &BadLinePolicy) -> BadLinePolicy {
     match policy {
         BadLinePolicy::Stop => BadLinePolicy::Stop,
         BadLinePolicy::SetAside(_) | BadLinePolicy::PassOver => BadLinePolicy::PassOver,

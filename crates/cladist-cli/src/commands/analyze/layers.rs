@@ -13,16 +13,14 @@ use crate::session::Session;
 pub(super) fn run(args: &AnalyzeLayersArgs, session: &Session) -> anyhow::Result<()> {
     let asked = args.split.as_deref().map(split_name).transpose()?;
     let work = session.work();
-    // Flags that name no corpus at all are no fault yet: a run remembers its own.
-    let named = args.corpus.names_documents().then(|| source(&args.corpus, None)).transpose()?;
     let mut read = |model: &cladist::Model, first: Option<SplitName>| {
-        let files = named.as_ref().or(model.source()).ok_or(cladist::Error::NoCorpus)?;
+        let files = source(&args.corpus, model.source())?;
         let has = |split: SplitName| !files.files(split).is_empty();
         let only_test = !has(SplitName::Dev) && has(SplitName::Test);
         let default = if only_test { SplitName::Test } else { SplitName::Dev };
-        let config = data_config(&args.corpus, &model.config().common.data).ok();
+        let config = data_config(&args.corpus, &model.config().common.data)?;
         let name = asked.or(first).unwrap_or(default);
-        Ok(model.read_split(name, Some(files), config.as_ref(), &args.bad_lines.policy(), &work)?.0)
+        Ok(model.read_split(name, Some(&files), Some(&config), &args.bad_lines.policy(), &work)?.0)
     };
     let analysis =
         layers::run(&args.bundles, &mut read, args.limit, args.out.as_deref(), &session.open(), &work)?;

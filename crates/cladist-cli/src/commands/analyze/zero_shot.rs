@@ -11,8 +11,7 @@ use crate::session::Session;
 /// Measures a model on labels that it has not met.
 pub(super) fn run(args: &AnalyzeZeroShotArgs, session: &Session) -> anyhow::Result<()> {
     let options = ZeroShotOptions {
-        source: args.corpus.names_documents().then(|| source(&args.corpus, None)).transpose()?,
-        data: None,
+        files: &|known| source(&args.corpus, known),
         bad_lines: args.bad_lines.policy(),
         split: args.split.as_deref().map(split_name).transpose()?,
         out: args.out.as_deref(),
