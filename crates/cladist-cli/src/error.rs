@@ -106,10 +106,13 @@ pub fn hint(error: &anyhow::Error) -> Option<String> {
         if let Some(usage) = cause.downcast_ref::<Usage>() {
             return of_usage(usage);
         }
-        match cause.downcast_ref::<LabError>() {
-            Some(lab) => of_lab(lab),
-            None => cause.downcast_ref::<Error>().and_then(of_library),
+        if let Some(lab) = cause.downcast_ref::<LabError>() {
+            return of_lab(lab);
         }
+        let remedy = None
+            .or_else(|| cause.downcast_ref::<cladist_core::Error>().and_then(cladist_core::Error::remedy))
+            .or_else(|| cause.downcast_ref::<cladist_nn::Error>().and_then(cladist_nn::Error::remedy));
+        remedy.map(str::to_owned).or_else(|| cause.downcast_ref::<Error>().and_then(of_library))
     })
 }
 
@@ -175,7 +178,7 @@ fn of_library(error: &Error) -> Option<String> {
         Error::Network(cladist_nn::Error::OtherRun { .. }) => {
             "resume with what the run began with, or start anew with `--overwrite`"
         }
-        _ => return None,
+        other => return other.remedy().map(str::to_owned),
     };
     Some(hint.to_owned())
 }

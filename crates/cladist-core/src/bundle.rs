@@ -83,7 +83,7 @@ pub enum BundleError {
         kind: String,
     },
     /// A file that Git LFS has not fetched.
-    #[error("`{}` is a Git LFS pointer, not the file itself\nhint: fetch it with `git lfs pull`", .0.display())]
+    #[error("`{}` is a Git LFS pointer, not the file itself", .0.display())]
     LfsPointer(PathBuf),
     /// The place is taken.
     #[error("`{}` already exists and is not empty", .0.display())]

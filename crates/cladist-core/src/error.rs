@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::bundle::BundleError;
+use crate::files::{FETCH_LFS, NotText};
+
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -53,7 +56,7 @@ pub enum Error {
     TaxonomyWrite(#[from] crate::taxonomy::WriteError),
     /// A bundle or run folder is damaged, incomplete or not ours.
     #[error(transparent)]
-    Bundle(#[from] crate::bundle::BundleError),
+    Bundle(#[from] BundleError),
     /// A setting has a value that makes no sense.
     #[error("`{key}` must be {expected}: {value}")]
     Setting {
@@ -91,9 +94,7 @@ pub enum Error {
         id: String,
     },
     /// No term of the training documents passes the feature settings.
-    #[error(
-        "no feature is left: no term is in {min_df} training documents\nhint: lower `features.min_df` or give more documents"
-    )]
+    #[error("no feature is left: no term is in {min_df} training documents")]
     NoFeatures {
         /// The setting.
         min_df: usize,
@@ -148,6 +149,19 @@ impl Error {
     /// The failure of a classifier that another crate implements, for [`crate::Classifier`].
     pub fn classifier(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Classifier { kind, source: Box::new(source) }
+    }
+
+    /// What would help, in terms of settings and files; a front end adds its own words.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Io { source, .. } => source.get_ref()?.downcast_ref::<NotText>()?.remedy(),
+            Self::Bundle(BundleError::LfsPointer(_)) => Some(FETCH_LFS),
+            Self::NoFeatures { .. } => Some("lower `features.min_df` or give more documents"),
+            Self::BadLine(line) => line.remedy(),
+            Self::Corpus(corpus) => corpus.remedy(),
+            _ => None,
+        }
     }
 
     /// What kind of error it is.

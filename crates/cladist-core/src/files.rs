@@ -17,6 +17,9 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const UTF16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 
+/// What helps where Git LFS left a pointer in the place of a file.
+pub const FETCH_LFS: &str = "`git lfs pull` fetches the file";
+
 /// How much of a file is looked at to tell text from other data.
 const LOOKED_AT: usize = 1 << 13;
 
@@ -28,10 +31,10 @@ const WHOLE: u64 = 2 << 30;
 #[non_exhaustive]
 pub enum NotText {
     /// A file that Git LFS left in the place of the real one.
-    #[error("it is a Git LFS pointer, not the file itself\nhint: `git lfs pull` fetches the file")]
+    #[error("it is a Git LFS pointer, not the file itself")]
     LfsPointer,
     /// UTF-16 with a byte order mark.
-    #[error("it is UTF-16 text\nhint: save it as UTF-8")]
+    #[error("it is UTF-16 text")]
     Utf16,
     /// NUL bytes, as no text has them.
     #[error("it is binary data, or text in another encoding than UTF-8")]
@@ -48,6 +51,16 @@ impl From<NotText> for io::Error {
 }
 
 impl NotText {
+    /// What would help.
+    #[must_use]
+    pub fn remedy(self) -> Option<&'static str> {
+        match self {
+            Self::LfsPointer => Some(FETCH_LFS),
+            Self::Utf16 => Some("save it as UTF-8"),
+            Self::Binary | Self::TooLong => None,
+        }
+    }
+
     /// What a file is that begins like this, if it is no text.
     fn of(start: &[u8]) -> Option<Self> {
         let start = &start[..start.len().min(LOOKED_AT)];

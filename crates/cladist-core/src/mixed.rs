@@ -15,8 +15,8 @@ use crate::classifier::{Classifier, Request};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::label_counts::LabelCounts;
 use crate::scores::Scores;
+use crate::taxonomy::LabelCounts;
 use crate::taxonomy::{LabelId, Taxonomy};
 
 /// What each member counts, by class of labels.

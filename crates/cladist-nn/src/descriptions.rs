@@ -77,7 +77,7 @@ impl Descriptions {
         if !(8..=most).contains(&max_tokens) {
             let problem =
                 format!("descriptions must have 8 to {most} tokens with this encoder: {max_tokens}");
-            return Err(Error::Head { problem, hint: "change `max_tokens` of the head" });
+            return Err(Error::Head { problem, remedy: "change `max_tokens` of the head" });
         }
         let texts = texts(taxonomy, path);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

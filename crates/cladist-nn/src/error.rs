@@ -16,12 +16,14 @@ pub enum Error {
     Encoder {
         /// The folder or file.
         path: PathBuf,
-        /// What is wrong with it, and what would help.
+        /// What is wrong with it.
         problem: String,
+        /// What would help.
+        remedy: Option<&'static str>,
     },
     /// Another process trains in the same folder.
     #[error(
-        "another training is at work in `{}`{}\nhint: wait for it to end, or choose another folder",
+        "another training is at work in `{}`{}",
         folder.display(),
         process.map(|id| format!(": process {id}")).unwrap_or_default()
     )]
@@ -39,8 +41,7 @@ pub enum Error {
     },
     /// The loss was not finite too many times in a row.
     #[error(
-        "the loss is not finite at step {step}, {in_a_row} times in a row; the last batch: {}\n\
-         hint: lower `train.learning_rate` or raise `train.schedule.warmup`; the last checkpoint is kept",
+        "the loss is not finite at step {step}, {in_a_row} times in a row; the last batch: {}",
         ids.join(", ")
     )]
     Diverged {
@@ -52,9 +53,7 @@ pub enum Error {
         ids: Vec<String>,
     },
     /// A softmax needs one label per document.
-    #[error(
-        "document `{id}` has {n_labels} labels, but the task `multi-class` needs exactly one\nhint: use the task `multi-label`"
-    )]
+    #[error("document `{id}` has {n_labels} labels, but the task `multi-class` needs exactly one")]
     NotOneLabel {
         /// The document.
         id: String,
@@ -62,12 +61,12 @@ pub enum Error {
         n_labels: usize,
     },
     /// A head does not fit the encoder or the labels.
-    #[error("{problem}\nhint: {hint}")]
+    #[error("{problem}")]
     Head {
         /// What does not fit.
         problem: String,
-        /// What to do.
-        hint: &'static str,
+        /// What would help.
+        remedy: &'static str,
     },
     /// Parameters that were kept do not fit the network they are put back into.
     #[error("the parameters that were kept do not fit the network: {problem}")]
@@ -100,6 +99,27 @@ impl Error {
             Self::Core(error) => error,
             other => cladist_core::Error::classifier(other.kind(), other),
         }
+    }
+
+    /// What would help, in terms of settings and files; a front end adds its own words.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Core(error) => error.remedy(),
+            Self::Encoder { remedy, .. } => *remedy,
+            Self::Head { remedy, .. } => Some(remedy),
+            Self::Busy { .. } => Some("wait for it to end, or choose another folder"),
+            Self::Diverged { .. } => Some(
+                "lower `train.learning_rate` or raise `train.schedule.warmup`; the last checkpoint is kept",
+            ),
+            Self::NotOneLabel { .. } => Some("use the task `multi-label`"),
+            _ => None,
+        }
+    }
+
+    /// An encoder that cannot be used: where, and why.
+    pub(crate) fn encoder(path: impl Into<PathBuf>, problem: impl Into<String>) -> Self {
+        Self::Encoder { path: path.into(), problem: problem.into(), remedy: None }
     }
 
     /// What kind of error it is.
@@ -137,13 +157,11 @@ mod tests {
 
     #[test]
     fn an_error_comes_back_from_the_core_crate_as_it_went() {
-        let error = Error::Head { problem: "too wide".to_owned(), hint: "take less" };
+        let error = Error::Head { problem: "too wide".to_owned(), remedy: "take less" };
         let core = error.into_core();
-        assert_eq!(
-            (core.kind(), core.to_string().as_str()),
-            (ErrorKind::Setting, "too wide\nhint: take less")
-        );
-        assert!(matches!(Error::from(core), Error::Head { .. }));
+        assert_eq!((core.kind(), core.to_string().as_str()), (ErrorKind::Setting, "too wide"));
+        let error = Error::from(core);
+        assert_eq!((matches!(error, Error::Head { .. }), error.remedy()), (true, Some("take less")));
         let busy = Error::Busy { folder: PathBuf::from("run"), process: None };
         assert_eq!(Error::from(busy.into_core()).kind(), ErrorKind::Busy);
         let cancelled = Error::from(cladist_core::Error::Cancelled).into_core();

@@ -23,10 +23,8 @@ pub(crate) fn fetch(name: &str, revision: Option<&str>) -> Result<PathBuf> {
     let (owner, repository) = name.split_once('/').unwrap_or(("", name));
     let refuse = |reason: String| Error::Encoder {
         path: PathBuf::from(name),
-        problem: format!(
-            "there is no such folder, and the hub did not give it: {reason}\n\
-             hint: check the name and the network, or download the model and give its folder"
-        ),
+        problem: format!("there is no such folder, and the hub did not give it: {reason}"),
+        remedy: Some("check the name and the network, or download the model and give its folder"),
     };
     let client = HFClientSync::new().map_err(|error| refuse(error.to_string()))?;
     let model = client.model(owner, repository);

@@ -33,7 +33,7 @@ const MAX_WORDS: usize = 50_000;
 impl EncoderSource {
     /// Understands what a user wrote: `scratch:SIZE` or `words:VECTORS`, an existing folder, else a name of the hub.
     pub fn parse(text: &str) -> Result<Self> {
-        let refuse = |problem: String| Error::Encoder { path: PathBuf::from(text), problem };
+        let refuse = |problem: String| Error::encoder(text, problem);
         if let Some(size) = text.strip_prefix("scratch:") {
             let sizes = "`scratch:tiny`, `scratch:mini` or `scratch:small`";
             let unknown = |_| cladist_core::Error::setting("encoder", sizes, text).into();
@@ -99,9 +99,8 @@ impl EncoderSource {
 fn fetch(name: &str, _revision: Option<&str>) -> Result<PathBuf> {
     Err(Error::Encoder {
         path: PathBuf::from(name),
-        problem: "there is no such folder, and this program was built without the `hub` feature\n\
-                  hint: download the model and give its folder, or build with the feature `hub`"
-            .to_owned(),
+        problem: "there is no such folder, and this program was built without the `hub` feature".to_owned(),
+        remedy: Some("download the model and give its folder, or build with the feature `hub`"),
     })
 }
 

@@ -43,11 +43,11 @@ impl FromStr for WordVectors {
             };
         }
         let path = PathBuf::from(text);
-        let hint = "give the width of new vectors, like `words:300`, or a file: GloVe's text, or a `.npy` with `vocab.txt` beside it";
+        let expected = "give the width of new vectors, like `words:300`, or a file: GloVe's text, or a `.npy` with `vocab.txt` beside it";
         if path.exists() {
             Ok(Self::Pretrained(path))
         } else {
-            Err(format!("there is no such file\nhint: {hint}"))
+            Err(format!("there is no such file: {expected}"))
         }
     }
 }
@@ -95,7 +95,7 @@ impl WordVectors {
 }
 
 fn refuse(path: &Path, problem: impl Into<String>) -> Error {
-    Error::Encoder { path: path.to_owned(), problem: problem.into() }
+    Error::encoder(path, problem)
 }
 
 fn read(path: &Path, tokenizer: &Tokenizer) -> Result<Found> {
@@ -107,7 +107,13 @@ fn read(path: &Path, tokenizer: &Tokenizer) -> Result<Found> {
         match found.as_slice() {
             [one] => one.clone(),
             [] => return Err(refuse(path, "the folder has no `.npy` file of vectors")),
-            _ => return Err(refuse(path, "the folder has several `.npy` files\nhint: give one of them")),
+            _ => {
+                return Err(Error::Encoder {
+                    path: path.to_owned(),
+                    problem: "the folder has several `.npy` files".to_owned(),
+                    remedy: Some("give one of them"),
+                });
+            }
         }
     } else {
         path.to_owned()

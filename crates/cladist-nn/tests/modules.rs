@@ -141,10 +141,12 @@ fn cycle(uses: &Uses) -> Option<String> {
     None
 }
 
-/// Fails with the way if modules of a crate depend on each other in a circle.
+/// Fails with the way if modules of a crate depend on each other in a circle. What `error` uses does not count: the error
+/// of a crate is the sum of what its modules say, and they return it.
 fn check(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
-    let uses = uses(&root);
+    let mut uses = uses(&root);
+    uses.remove("error");
     assert!(!uses.is_empty(), "{} has no modules", root.display());
     if let Some(way) = cycle(&uses) {
         panic!("modules of {name} depend on each other in a circle:\n{way}");
@@ -157,8 +159,8 @@ fn modules_of_this_crate_depend_on_each_other_in_one_direction() {
 }
 
 #[test]
-fn modules_of_the_kernels_the_library_and_the_program_do_too() {
-    for name in ["cladist-kernels", "cladist", "cladist-lab", "cladist-cli"] {
+fn modules_of_the_other_crates_do_too() {
+    for name in ["cladist-core", "cladist-kernels", "cladist", "cladist-lab", "cladist-cli"] {
         check(name);
     }
 }

@@ -215,6 +215,16 @@ impl Error {
         }
     }
 
+    /// What would help, in terms of settings and files, where the crates below know; a front end adds its own words.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Core(error) => error.remedy(),
+            Self::Network(error) => error.remedy(),
+            _ => None,
+        }
+    }
+
     /// Whether work ended because it was asked to.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {

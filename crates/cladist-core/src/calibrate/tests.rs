@@ -3,9 +3,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::decode::{DecodeConfig, Thresholds};
 use crate::job::Job;
-use crate::label_counts::LabelCounts;
 use crate::metrics::arbitrary::{Case, cases};
 use crate::metrics::{LabelSpace, MetricOptions, evaluate};
+use crate::taxonomy::LabelCounts;
 
 /// `n` documents of one label with this score, of which `right` are gold.
 fn repeat(rows: &[(f32, usize, usize)]) -> (Taxonomy, Scores, Vec<LabelSet>) {

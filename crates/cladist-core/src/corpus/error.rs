@@ -14,7 +14,7 @@ pub enum CorpusError {
     #[error("no train, dev or test file in `{}`", .0.display())]
     NoSplit(PathBuf),
     /// A path that neither JSON nor TOML can hold, so that a run could not remember its corpus.
-    #[error("the path `{}` is not UTF-8\nhint: rename the file or folder", .0.display())]
+    #[error("the path `{}` is not UTF-8", .0.display())]
     PathNotUtf8(PathBuf),
     /// Two candidates for one part of a corpus.
     #[error("two files for {what}: `{}` and `{}`", first.display(), second.display())]
@@ -27,7 +27,7 @@ pub enum CorpusError {
         second: PathBuf,
     },
     /// A taxonomy of which no level is left.
-    #[error("no level is left: the taxonomy has {levels}\nhint: lower `data.drop_top_levels`")]
+    #[error("no level is left: the taxonomy has {levels}")]
     NothingLeft {
         /// Levels before.
         levels: usize,
@@ -42,9 +42,7 @@ pub enum CorpusError {
     #[error("no document in the {0} split")]
     EmptySplit(SplitName),
     /// Training documents without labels.
-    #[error(
-        "none of the {documents} documents in the {split} split has a label\nhint: name the field with `data.labels_field`"
-    )]
+    #[error("none of the {documents} documents in the {split} split has a label")]
     NoLabels {
         /// The split.
         split: SplitName,
@@ -53,8 +51,7 @@ pub enum CorpusError {
     },
     /// Gold labels that the taxonomy does not have.
     #[error(
-        "{labels} gold labels in {documents} documents are not in the taxonomy: {}\nhint: give the taxonomy they are from, \
-         or set `data.unknown_labels` to `drop` or `add`",
+        "{labels} gold labels in {documents} documents are not in the taxonomy: {}",
         list(.examples, *.labels)
     )]
     UnknownLabels {
@@ -67,8 +64,7 @@ pub enum CorpusError {
     },
     /// An id twice in a split.
     #[error(
-        "{}: id `{}` occurs twice in the {split} split, first at {}\nhint: set `data.duplicate_ids` to `rename` or `drop`, or \
-         name another field with `data.id_field`",
+        "{}: id `{}` occurs twice in the {split} split, first at {}",
         .repeated.place, .repeated.id, .repeated.first
     )]
     DuplicateId {
@@ -77,6 +73,25 @@ pub enum CorpusError {
         /// The split.
         split: SplitName,
     },
+}
+
+impl CorpusError {
+    /// What would help, in terms of settings and files.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::PathNotUtf8(_) => "rename the file or folder",
+            Self::NothingLeft { .. } => "lower `data.drop_top_levels`",
+            Self::NoLabels { .. } => "name the field with `data.labels_field`",
+            Self::UnknownLabels { .. } => {
+                "give the taxonomy they are from, or set `data.unknown_labels` to `drop` or `add`"
+            }
+            Self::DuplicateId { .. } => {
+                "set `data.duplicate_ids` to `rename` or `drop`, or name another field with `data.id_field`"
+            }
+            _ => return None,
+        })
+    }
 }
 
 fn list(examples: &[UnknownLabel], labels: usize) -> String {

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::label_counts::LabelCounts;
 use crate::scores::Scores;
+use crate::taxonomy::LabelCounts;
 use crate::taxonomy::{Builder, LabelSet, Origin, Taxonomy};
 
 /// Everything that an evaluation sees.

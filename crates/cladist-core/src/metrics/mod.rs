@@ -32,8 +32,8 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::job::Job;
-use crate::label_counts::LabelCounts;
 use crate::scores::Scores;
+use crate::taxonomy::LabelCounts;
 use crate::taxonomy::{LabelSet, Taxonomy};
 
 pub use groups::{BranchRow, GroupScores, LevelRow};

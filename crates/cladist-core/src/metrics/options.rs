@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::label_counts::LabelCounts;
+use crate::taxonomy::LabelCounts;
 
 /// Which labels a label-wise mean runs over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use super::counts::Sets;
 use super::options::MetricOptions;
 use super::violations::{Counter, Violations};
 use crate::error::{Error, Result};
-use crate::label_counts::LabelCounts;
 use crate::scores::Scores;
+use crate::taxonomy::LabelCounts;
 use crate::taxonomy::{Closure, LabelId, LabelSet, Taxonomy};
 
 /// Scores and decoded sets beside the gold they are judged by.

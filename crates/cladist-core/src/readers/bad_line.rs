@@ -40,6 +40,18 @@ impl fmt::Display for BadLine {
 impl std::error::Error for BadLine {}
 
 impl BadLine {
+    /// What would help.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self.kind {
+            BadKind::CarriageReturns => Some("save the file with line feeds (`\\n`) at the ends of lines"),
+            BadKind::Indicator { .. } | BadKind::Indicators => {
+                Some("list the ids or names of the labels that apply, as in `[\"a\", \"b\"]`")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether nothing after this line can be read, so that skipping it would hide the rest of the file.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
@@ -101,9 +113,7 @@ pub enum BadKind {
         limit: usize,
     },
     /// A file whose lines end in carriage returns alone, so that all of them are one.
-    #[error(
-        "lines end in carriage returns alone\nhint: save the file with line feeds (`\\n`) at the ends of lines"
-    )]
+    #[error("lines end in carriage returns alone")]
     CarriageReturns,
     /// A JSON array that is cut off.
     #[error("not valid JSON: the file ends before its array does")]
@@ -156,18 +166,13 @@ pub enum BadKind {
     #[error("empty label id")]
     EmptyLabel,
     /// Numbers for all labels in the place of the labels that apply.
-    #[error(
-        "labels are a number for each label: `{found}`\nhint: list the ids or names of the labels that apply, as in `[\"a\", \"b\"]`"
-    )]
+    #[error("labels are a number for each label: `{found}`")]
     Indicator {
         /// The numbers.
         found: String,
     },
     /// A file of nothing but such labels.
-    #[error(
-        "the labels of every record are `[0, 1]` or `[1, 0]`: a number for each label\n\
-         hint: list the ids or names of the labels that apply, as in `[\"a\", \"b\"]`"
-    )]
+    #[error("the labels of every record are `[0, 1]` or `[1, 0]`: a number for each label")]
     Indicators,
     /// A header or first line that makes the whole file unreadable.
     #[error("{0}")]

@@ -7,9 +7,13 @@ use super::*;
 fn documents(name: &str, file: impl AsRef<[u8]>, options: &ReadOptions) -> Vec<Result<Document, String>> {
     let file = std::io::Cursor::new(file.as_ref().to_vec());
     match Reader::stream(name, file, None, options) {
-        Ok(reader) => reader.map(|record| record.map_err(|bad| bad.to_string())).collect(),
-        Err(error) => vec![Err(error.to_string())],
+        Ok(reader) => reader.map(|record| record.map_err(|bad| with_remedy(bad.into()))).collect(),
+        Err(error) => vec![Err(with_remedy(error))],
     }
+}
+
+fn with_remedy(error: Error) -> String {
+    error.remedy().map_or_else(|| error.to_string(), |remedy| format!("{error}; {remedy}"))
 }
 
 fn labels(file: &str) -> Vec<Result<Vec<String>, String>> {
@@ -108,7 +112,10 @@ fn numbers_for_all_labels_are_refused_and_numbers_as_ids_are_not() {
     let with = |labels: &str| format!("{{\"text\": \"x\", \"labels\": {labels}}}\n");
     for refused in ["[0.0, 1.0]", "[0, 1, 0]", "[0, 0]", "[0.25, 0.75]", "1.5"] {
         let message = labels(&with(refused))[0].clone().unwrap_err();
-        assert!(message.contains("a number for each label") && message.contains("hint: list"), "{message}");
+        assert!(
+            message.contains("a number for each label") && message.contains("; list the ids"),
+            "{message}"
+        );
     }
     for taken in ["[0, 1]", "[1, 0, 2]", "0", "[0]", "[7, 7]"] {
         labels(&with(taken))[0].as_ref().unwrap();
@@ -191,7 +198,7 @@ fn a_line_of_nul_bytes_is_bad_and_a_stray_one_is_not() {
 fn other_encodings_and_line_ends_are_named() {
     let utf16: Vec<u8> = "\u{feff}id,text\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let message = messages("f.csv", utf16, &ReadOptions::default());
-    assert_eq!(message, ["cannot read `f.csv`: it is UTF-16 text\nhint: save it as UTF-8"]);
+    assert_eq!(message, ["cannot read `f.csv`: it is UTF-16 text; save it as UTF-8"]);
     for (name, file) in [
         ("f.csv", "id,text\r1,a\r2,b\r"),
         ("f.jsonl", "{\"text\": \"a\"}\r{\"text\": \"b\"}\r"),
@@ -199,7 +206,7 @@ fn other_encodings_and_line_ends_are_named() {
     ] {
         let message = messages(name, file, &ReadOptions::default());
         assert_eq!(message.len(), 1, "{message:?}");
-        let expected = format!("{name}:1: lines end in carriage returns alone\nhint: ");
+        let expected = format!("{name}:1: lines end in carriage returns alone; save");
         assert!(message[0].starts_with(&expected), "{}", message[0]);
     }
     // One line with the line end of another system, and no other.

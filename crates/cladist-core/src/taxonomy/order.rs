@@ -1,7 +1,7 @@
 //! Orders of the labels for models that emit them one after the other.
 
+use super::LabelCounts;
 use super::{LabelId, Taxonomy};
-use crate::label_counts::LabelCounts;
 
 impl Taxonomy {
     /// Depth first from the root: a label, then everything below it, then its next sibling. A label with several

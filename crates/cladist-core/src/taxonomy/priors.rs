@@ -1,7 +1,7 @@
 //! How a label's documents divide among its children.
 
+use super::LabelCounts;
 use super::{LabelId, LabelSet, Taxonomy};
-use crate::label_counts::LabelCounts;
 
 /// For each edge, the share of the child among the children of its parent: documents with both labels, over the same
 /// count of all children. 0 where no child was seen with the parent.

@@ -35,7 +35,7 @@ impl NeuralModel {
         if self.ranker().is_some() {
             return Err(Error::Head {
                 problem: "labels are scored by a ranker, which has no logits to take gradients of".to_owned(),
-                hint: "leave words out instead, which works with any model",
+                remedy: "leave words out instead, which works with any model",
             });
         }
         let windows = self.tokenizer.encode(&[text], &self.design.tokens)?.into_iter().flatten();
@@ -109,7 +109,7 @@ impl NeuralModel {
         let Some((logits, of)) = network.head.logits(&input) else {
             return Err(Error::Head {
                 problem: format!("the head `{}` has no logits to take gradients of", self.design.head.name()),
-                hint: "leave words out instead, which works with any model",
+                remedy: "leave words out instead, which works with any model",
             });
         };
         let Some(column) = of.iter().position(|&other| other == label) else {

@@ -46,7 +46,7 @@ impl EncoderConfig {
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("config.json");
         let text = std::fs::read_to_string(&path).map_err(cladist_core::Error::io("read", &path))?;
-        let refuse = |problem: String| Error::Encoder { path: path.clone(), problem };
+        let refuse = |problem: String| Error::encoder(&path, problem);
         let source: Map<String, Value> =
             serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         Self::parse(source).map_err(refuse)

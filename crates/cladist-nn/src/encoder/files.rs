@@ -23,7 +23,7 @@ pub(super) struct Files {
 }
 
 fn refuse(path: &Path, problem: String) -> Error {
-    Error::Encoder { path: path.to_owned(), problem }
+    Error::encoder(path, problem)
 }
 
 impl Files {
@@ -34,9 +34,11 @@ impl Files {
         for path in paths(folder)? {
             let bytes = fs::read(&path).map_err(cladist_core::Error::io("read", &path))?;
             if bytes.starts_with(POINTER) {
-                let problem =
-                    "it is a git-lfs pointer, not the weights\nhint: run `git lfs pull` in its folder";
-                return Err(refuse(&path, problem.to_owned()));
+                return Err(Error::Encoder {
+                    path,
+                    problem: "it is a Git LFS pointer, not the weights".to_owned(),
+                    remedy: Some(cladist_core::files::FETCH_LFS),
+                });
             }
             files.push((path, bytes));
         }
@@ -111,8 +113,8 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     if !index.is_file() {
         let old = folder.join("pytorch_model.bin").is_file();
-        let hint = if old { "; convert pytorch_model.bin to safetensors first" } else { "" };
-        return Err(refuse(folder, format!("it has no model.safetensors{hint}")));
+        let how = if old { "; convert pytorch_model.bin to safetensors first" } else { "" };
+        return Err(refuse(folder, format!("it has no model.safetensors{how}")));
     }
     let text = fs::read_to_string(&index).map_err(cladist_core::Error::io("read", &index))?;
     let parsed: serde_json::Value =

@@ -31,16 +31,19 @@ impl Encoder {
     ///
     /// With `pooler`, one is made at random if the files have none; without, theirs is left out.
     pub fn load(folder: &Path, pooler: bool, seed: u64, device: &Device) -> Result<(Self, LoadReport)> {
-        let refuse = |problem: String| Error::Encoder { path: folder.to_owned(), problem };
+        let refuse = |problem: String| Error::encoder(folder, problem);
         let config = EncoderConfig::read(folder)?;
         let words = config.family.tensors("embeddings.words");
         let mut files = Files::open(folder, words.first().map_or("", String::as_str))?;
         let wanted = slots(&config, pooler);
         if let Some(tensor) = undescribed(&config, &files) {
-            return Err(refuse(format!(
-                "the weights have a tensor `{tensor}`, but by config.json there is none\n\
-                 hint: they are of different models, or `type_vocab_size` or `embedding_size` is wrong"
-            )));
+            return Err(Error::Encoder {
+                path: folder.to_owned(),
+                problem: format!("the weights have a tensor `{tensor}`, but by config.json there is none"),
+                remedy: Some(
+                    "they are of different models, or `type_vocab_size` or `embedding_size` is wrong",
+                ),
+            });
         }
         let required = wanted.iter().filter(|slot| !slot.is_optional());
         let required = required.flat_map(|slot| slot.tensors(config.family));

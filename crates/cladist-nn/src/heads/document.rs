@@ -26,7 +26,7 @@ impl Pool {
         if context.n_layers == 0 && self != Self::Mean {
             return Err(Error::Head {
                 problem: "word vectors have no context, so `[CLS]` is the same for every document".to_owned(),
-                hint: "use `pool = \"mean\"` in the head's section on word vectors",
+                remedy: "use `pool = \"mean\"` in the head's section on word vectors",
             });
         }
         Ok(DocumentVector { pool: self, layer: context.n_layers })

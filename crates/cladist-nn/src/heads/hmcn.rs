@@ -147,7 +147,7 @@ impl HmcnConfig {
         if task == Task::MultiClass {
             return Err(Error::Head {
                 problem: "`hmcn` predicts labels of every level, so a document has several".to_owned(),
-                hint: "use `task = \"multi-label\"`",
+                remedy: "use `task = \"multi-label\"`",
             });
         }
         Ok(())

@@ -82,7 +82,7 @@ impl HeadConfig for LightXmlConfig {
         if context.n_layers == 0 {
             return Err(Error::Head {
                 problem: "word vectors have no context, so `[CLS]` is the same for every document".to_owned(),
-                hint: "use `flat` with `flat.pool = \"mean\"` on word vectors",
+                remedy: "use `flat` with `flat.pool = \"mean\"` on word vectors",
             });
         }
         let last = context.n_layers;

@@ -76,7 +76,7 @@ impl Outputs {
         if loss == Loss::Coherent {
             return Err(Error::Head {
                 problem: "the loss `coherent` needs every label, and a shortlist has few".to_owned(),
-                hint: "use another loss, or leave `shortlist.group_size` at 0",
+                remedy: "use another loss, or leave `shortlist.group_size` at 0",
             });
         }
         let n_groups = shortlist.partition.n_groups();
@@ -84,14 +84,14 @@ impl Outputs {
             return Err(Error::Head {
                 problem: "with `shortlist.match_only` labels learn nothing, so they have no loss to choose"
                     .to_owned(),
-                hint: "leave the loss of the head at `bce`",
+                remedy: "leave the loss of the head at `bce`",
             });
         }
         if shortlist.config.match_only && n_groups < 2 {
             return Err(Error::Head {
                 problem: "all labels are in one group, so `shortlist.match_only` has nothing to match"
                     .to_owned(),
-                hint: "lower `shortlist.group_size`",
+                remedy: "lower `shortlist.group_size`",
             });
         }
         let matcher = (n_groups > 1).then(|| {

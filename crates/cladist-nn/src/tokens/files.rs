@@ -73,7 +73,7 @@ pub(super) fn read_folder(folder: &Path) -> Result<(Value, Names)> {
 }
 
 fn refuse(path: &Path, problem: &str) -> Error {
-    Error::Encoder { path: path.to_owned(), problem: problem.to_owned() }
+    Error::encoder(path, problem)
 }
 
 fn read_text(path: &Path) -> Result<String> {

@@ -69,7 +69,7 @@ impl Tokenizer {
     pub fn from_folder(folder: &Path) -> Result<Self> {
         let (json, names) = read_folder(folder)?;
         Self::build(json, None, &names).map_err(|error| match error {
-            Error::Tokenizer { problem } => Error::Encoder { path: folder.to_owned(), problem },
+            Error::Tokenizer { problem } => Error::encoder(folder, problem),
             other => other,
         })
     }

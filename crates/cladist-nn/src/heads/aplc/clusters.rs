@@ -43,7 +43,7 @@ impl AplcConfig {
             return Err(Error::Head {
                 problem: "`aplc` has an independent probability for every label, so a document has several"
                     .to_owned(),
-                hint: "use `task = \"multi-label\"`",
+                remedy: "use `task = \"multi-label\"`",
             });
         }
         if cuts.is_empty() {

@@ -75,21 +75,21 @@ impl BranchesConfig {
         if context.task == Task::MultiClass {
             return Err(Error::Head {
                 problem: "branches have losses of their own, so a document has labels in several".to_owned(),
-                hint: "use `task = \"multi-label\"` or `branches.split = \"none\"`",
+                remedy: "use `task = \"multi-label\"` or `branches.split = \"none\"`",
             });
         }
         if context.shortlist.is_some() {
             return Err(Error::Head {
                 problem: "a shortlist has groups of all labels, and branches have labels of their own"
                     .to_owned(),
-                hint: "leave `shortlist.group_size` at 0, or `branches.split` at `none`",
+                remedy: "leave `shortlist.group_size` at 0, or `branches.split` at `none`",
             });
         }
         let masking = head.masking();
         if *split == Split::Masking && masking == Masking::Never {
             return Err(Error::Head {
                 problem: format!("`{}` cannot be masked to the labels of a branch", head.name()),
-                hint: "use `branches.split = \"projection\"`",
+                remedy: "use `branches.split = \"projection\"`",
             });
         }
         let n_labels = context.taxonomy.n_labels();
@@ -129,7 +129,7 @@ fn branches(context: &HeadContext<'_>, at: &[String]) -> Result<Branches> {
     let label = |id: &String| {
         context.taxonomy.get(id).ok_or_else(|| Error::Head {
             problem: format!("`branches.at` names `{id}`, which is not a label"),
-            hint: "give ids of labels of the taxonomy",
+            remedy: "give ids of labels of the taxonomy",
         })
     };
     let tops = at.iter().map(label).collect::<Result<Vec<_>>>()?;

@@ -83,7 +83,7 @@ impl ExpertsConfig {
             return Err(Error::Head {
                 problem: "experts have independent probabilities for labels, so a document has several"
                     .to_owned(),
-                hint: "use `task = \"multi-label\"`",
+                remedy: "use `task = \"multi-label\"`",
             });
         }
         Ok(())

@@ -28,7 +28,7 @@ pub(super) fn groups(
     if shortlist.config.match_only {
         return Err(Error::Head {
             problem: "experts score every label of the shortlist, not only groups".to_owned(),
-            hint: "leave `shortlist.match_only` at false, or use the head `flat`",
+            remedy: "leave `shortlist.match_only` at false, or use the head `flat`",
         });
     }
     Outputs::new(context.hidden_size, columns, Loss::Bce, context, random).map(Some)

@@ -43,7 +43,7 @@ impl ExpertName {
         if n_layers == 0 && self.kind == Kind::Document {
             return Err(Error::Head {
                 problem: "word vectors have no context, so `[CLS]` is the same for every document".to_owned(),
-                hint: "use `experts.experts = [\"A-last\"]` on word vectors",
+                remedy: "use `experts.experts = [\"A-last\"]` on word vectors",
             });
         }
         let number = |at: &At| match *at {

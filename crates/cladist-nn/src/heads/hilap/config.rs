@@ -61,7 +61,7 @@ impl HilapConfig {
         if task == Task::MultiClass {
             return Err(Error::Head {
                 problem: "`hilap` assigns labels of every level, so a document has several".to_owned(),
-                hint: "use `task = \"multi-label\"`",
+                remedy: "use `task = \"multi-label\"`",
             });
         }
         Ok(())

@@ -75,7 +75,7 @@ impl HeadConfig for LabelSequenceConfig {
             return Err(Error::Head {
                 problem: "`label-sequence` starts decoding from `[CLS]`, and word vectors have no context"
                     .to_owned(),
-                hint: "use a transformer, or the head `sgm` or `enc-dec` on word vectors",
+                remedy: "use a transformer, or the head `sgm` or `enc-dec` on word vectors",
             });
         }
         let options = Options { lagged_context: self.lagged_context, scale_attention: self.scale_attention };
@@ -96,7 +96,7 @@ impl LabelSequencer {
         if context.task == Task::MultiClass {
             return Err(Error::Head {
                 problem: "a label sequence has any number of labels".to_owned(),
-                hint: "use `task = \"multi-label\"`",
+                remedy: "use `task = \"multi-label\"`",
             });
         }
         let taxonomy = context.taxonomy;

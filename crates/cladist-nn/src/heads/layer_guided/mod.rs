@@ -148,7 +148,7 @@ impl HeadConfig for LayerGuidedConfig {
             return Err(Error::Head {
                 problem: "`layer-guided` predicts labels of every level, so a document has several"
                     .to_owned(),
-                hint: "use `task = \"multi-label\"`",
+                remedy: "use `task = \"multi-label\"`",
             });
         }
         let taxonomy = context.taxonomy;

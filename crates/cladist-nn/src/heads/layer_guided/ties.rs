@@ -99,7 +99,7 @@ impl Ties {
             Self::Rule(rule) if n_levels <= n_layers => Ok(rule.table(n_layers, counts)),
             Self::Rule(_) => Err(Error::Head {
                 problem: format!("the taxonomy has {n_levels} levels but the encoder only {n_layers} layers"),
-                hint: "merge the deepest with `layer-guided.merge_levels=true`, or keep fewer with `data.max_levels`",
+                remedy: "merge the deepest with `layer-guided.merge_levels=true`, or keep fewer with `data.max_levels`",
             }),
             Self::Table(table) => {
                 if table.len() != n_levels {
@@ -108,7 +108,7 @@ impl Ties {
                             "`layer-guided.ties` has {} rows but the taxonomy {n_levels} levels",
                             table.len()
                         ),
-                        hint: "give one row per level, or merge the deepest with `layer-guided.merge_levels=true`",
+                        remedy: "give one row per level, or merge the deepest with `layer-guided.merge_levels=true`",
                     });
                 }
                 let wrong = |row: &Vec<usize>| {

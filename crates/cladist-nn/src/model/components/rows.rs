@@ -34,7 +34,7 @@ impl Component for LabelRows {
         if ground.design.task == Task::MultiClass {
             return Err(Error::Head {
                 problem: "a softmax needs all labels, not a shortlist".to_owned(),
-                hint: "leave `shortlist.group_size` at 0, or use the task `multi-label`",
+                remedy: "leave `shortlist.group_size` at 0, or use the task `multi-label`",
             });
         }
         self.shortlist = match origin {
@@ -57,7 +57,7 @@ impl Component for LabelRows {
             let name = ground.design.head.name();
             return Err(Error::Head {
                 problem: format!("the head `{name}` cannot learn from a shortlist of labels"),
-                hint: "leave `shortlist.group_size` at 0, or use `flat` or `light-xml` without branches",
+                remedy: "leave `shortlist.group_size` at 0, or use `flat` or `light-xml` without branches",
             });
         };
         let Some(width) = listed.row_width() else { return Ok(()) };
