@@ -85,7 +85,7 @@ pub enum Error {
         /// The first such document, from 1.
         document: usize,
     },
-    /// A file or setting names a label that the taxonomy does not have.
+    /// A setting names a label that the taxonomy does not have.
     #[error("unknown label in {place}: `{id}`")]
     UnknownLabel {
         /// Where it is named.
@@ -178,13 +178,12 @@ impl Error {
             Self::Io { .. } | Self::TaxonomyWrite(crate::taxonomy::WriteError::Io(_)) => ErrorKind::Io,
             Self::Classifier { kind, .. } => *kind,
             Self::Cancelled => ErrorKind::Cancelled,
-            Self::Setting { .. } => ErrorKind::Setting,
+            Self::Setting { .. } | Self::UnknownLabel { .. } => ErrorKind::Setting,
             Self::Bundle(_) => ErrorKind::Bundle,
             Self::Taxonomy(_)
             | Self::TaxonomyWrite(_)
             | Self::Mismatch { .. }
             | Self::DifferentGold { .. }
-            | Self::UnknownLabel { .. }
             | Self::NoFeatures { .. }
             | Self::NothingToLearn { .. }
             | Self::BadLine(_)

@@ -18,7 +18,11 @@
 #![doc = include_str!("../examples/compare.rs")]
 //! ```
 //!
-//! Train a head of your own on an encoder: `examples/own_head.rs`.
+//! Train a head of your own on an encoder. To train it with [`Training`] and keep it in bundles, add it to the table of heads.
+//!
+//! ```
+#![doc = include_str!("../examples/own_head.rs")]
+//! ```
 //!
 //! The library prints nothing, ends no process and keeps no global state. [`Observer`] hears of progress,
 //! [`Cancel`] stops work from any thread, [`Error::kind`] says what a program should make of a failure.

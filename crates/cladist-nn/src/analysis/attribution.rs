@@ -41,7 +41,7 @@ impl NeuralModel {
         let windows = self.tokenizer.encode(&[text], &self.design.tokens)?.into_iter().flatten();
         let windows: Vec<Sequence> = windows.collect();
         let each: Vec<Vec<Sequence>> = windows.iter().map(|window| vec![window.clone()]).collect();
-        let rows = self.run(&each, None, &Request::default())?.rows;
+        let rows = self.run(&each, None, &Request::default(), &mut [])?.rows;
         let network = self.network.clone().train();
         let states = self.label_states_of(&network);
         labels

@@ -2,8 +2,7 @@
 
 use burn::tensor::{Tensor, TensorData};
 use cladist_core::linear::{Matched, Ranker};
-use cladist_core::{Document, Job, LabelId, LabelSet, Request};
-use rayon::prelude::*;
+use cladist_core::{Document, Job, LabelSet, Request};
 
 use super::NeuralModel;
 use crate::counts::{self, CountNetwork};
@@ -12,7 +11,7 @@ use crate::heads::{Listed, Outputs};
 use crate::parameters::to_vec;
 use crate::ranker::{self, Seen};
 use crate::seeds;
-use crate::tokens::{CHUNK, Sequence, numbered};
+use crate::tokens::{CHUNK, numbered};
 
 impl NeuralModel {
     /// Learns how many labels documents have; from then on scores say it of every document.
@@ -75,30 +74,6 @@ impl NeuralModel {
         let trained = Ranker::train(&self.design.ranker, &examples, &shortlist.partition, seed, job)?;
         self.components.ranker.0 = Some(trained);
         Ok(())
-    }
-
-    /// Rows of scores by the ranker, if there is one; else those that there are.
-    pub(crate) fn ranked(
-        &self,
-        rows: Vec<Vec<(LabelId, f32)>>,
-        seen: Option<Seen>,
-        documents: &[Document],
-        tokens: &[Vec<Sequence>],
-        request: &Request<'_>,
-    ) -> Vec<Vec<(LabelId, f32)>> {
-        let (Some(ranker), Some(listed), Some(seen)) = (self.ranker(), self.listed(), seen) else {
-            return rows;
-        };
-        let seen = seen.of_documents(tokens, self.design.tokens.pool);
-        (seen.into_par_iter().zip(documents))
-            .map(|((vector, logits), document)| {
-                let scores = ranker.score(document, &vector, &listed.best_groups(&logits));
-                let known = |(label, score)| Some((self.taxonomy.at(label as usize)?, score));
-                let mut row: Vec<(LabelId, f32)> = scores.into_iter().filter_map(known).collect();
-                request.narrow(&mut row, &self.taxonomy);
-                row
-            })
-            .collect()
     }
 
     pub(crate) fn listed(&self) -> Option<&Listed> {

@@ -7,37 +7,33 @@ use cladist_core::text::tfidf::SparseRow;
 use cladist_core::{Classifier, Document, LabelId, LabelSet, Request, Scores, Taxonomy};
 
 use super::NeuralModel;
-use crate::counts;
+use super::components::{Answers, Chunk, Pass};
 use crate::encoder::{Encoded, LayerSet, Mode};
 use crate::error::Error;
 use crate::heads::{HeadInput, Moment};
-use crate::ranker::Seen;
 use crate::tokens::{BUDGET, CHUNK, Pool, Sequence, TokenBatch, Windows, numbered, sorted_by_tokens};
 
 /// A score and, if gold labels were given, a loss.
 pub(crate) struct Judged {
     pub(crate) rows: Vec<Vec<(LabelId, f32)>>,
-    /// What a ranker makes rows of, if there is one; then there are none yet.
-    pub(crate) seen: Option<Seen>,
-    /// How many labels each document has, if the model knows.
-    pub(crate) counts: Vec<u32>,
     /// Mean loss over documents.
     pub(crate) loss: f64,
 }
 
 impl NeuralModel {
-    /// Rows of scores of tokenised documents, in order; the loss too if gold labels are given.
+    /// Rows of the head's scores of tokenised documents, in order; the loss too if gold labels are given. Components that
+    /// have a pass see the same states; one that scores labels itself leaves the rows empty.
     pub(crate) fn run(
         &self,
         documents: &[Vec<Sequence>],
         gold: Option<&[LabelSet]>,
         request: &Request<'_>,
+        passes: &mut [Box<dyn Pass + '_>],
     ) -> cladist_core::Result<Judged> {
         let windows = numbered(documents);
         let mut rows: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); windows.len()];
         let mut loss = 0.0;
-        let mut seen = self.ranker().map(|_| Seen::new(windows.len()));
-        let mut numbers: Vec<Vec<f32>> = vec![Vec::new(); windows.len()];
+        let by_head = !passes.iter().any(|pass| pass.scores_labels());
         // Pooling windows needs every label's score, and so does choosing among labels of some levels.
         let early = windows.len() == documents.len() && request.levels.is_none();
         let top_k = request.top_k.filter(|_| early);
@@ -49,29 +45,18 @@ impl NeuralModel {
                 let total = objective.total().map_or(0.0, |total| f64::from(total.into_scalar::<f32>()));
                 loss += total * batch.len() as f64;
             }
-            let vectors = || counts::vectors(input.documents, &layers);
-            match &mut seen {
-                Some(seen) => seen.take(batch, vectors(), self.network.head.groups(input)),
-                None => {
-                    let scored = self.network.head.score(input, top_k);
-                    batch.iter().zip(scored).for_each(|(&n, row)| rows[n] = row);
-                }
+            if by_head {
+                let scored = self.network.head.score(input, top_k);
+                batch.iter().zip(scored).for_each(|(&n, row)| rows[n] = row);
             }
-            if let Some(network) = &self.components.counts.0 {
-                let vectors = vectors();
-                batch.iter().zip(network.probabilities(vectors)).for_each(|(&n, row)| numbers[n] = row);
-            }
+            passes.iter_mut().for_each(|pass| pass.take(batch, input));
         })?;
-        let counts = match &self.components.counts.0 {
-            Some(_) => counts::likeliest(&windows, documents.len(), &numbers),
-            None => Vec::new(),
-        };
         loss /= windows.len().max(1) as f64;
         if windows.len() > documents.len() {
             rows = pool(documents, rows, self.design.tokens.pool);
         }
         rows.iter_mut().for_each(|row| request.narrow(row, &self.taxonomy));
-        Ok(Judged { rows, seen, counts, loss })
+        Ok(Judged { rows, loss })
     }
 
     /// Runs the encoder on windows of similar length at a time; `work` gets the numbers of the windows and their states.
@@ -130,9 +115,15 @@ impl Classifier for NeuralModel {
         let mut scores = Scores::new();
         for chunk in documents.chunks(CHUNK) {
             let tokens = self.tokenize_unless(chunk, &request.job.cancel).map_err(Error::into_core)?;
-            let Judged { rows, seen, counts, .. } = self.run(&tokens, None, request)?;
-            let rows = self.ranked(rows, seen, chunk, &tokens, request);
-            scores.append(Scores::from_rows(rows).with_counts(counts));
+            let layers = self.network.head.layers(request.levels.as_ref());
+            let n_windows = tokens.iter().map(Vec::len).sum();
+            let mut passes = self.components.passes(&self.network, &layers, n_windows);
+            let judged = self.run(&tokens, None, request, &mut passes)?;
+            let mut answers = Answers { rows: judged.rows, counts: Vec::new() };
+            let pool = self.design.tokens.pool;
+            let chunk = Chunk { documents: chunk, tokens: &tokens, pool, taxonomy: &self.taxonomy, request };
+            passes.into_iter().for_each(|pass| pass.finish(&chunk, &mut answers));
+            scores.append(Scores::from_rows(answers.rows).with_counts(answers.counts));
         }
         Ok(scores)
     }

@@ -31,7 +31,8 @@ fn the_score_of_a_document_is_the_highest_or_the_mean_of_its_windows() {
             let alone: Vec<Vec<(LabelId, f32)>> = windows
                 .iter()
                 .map(|window| {
-                    model.run(&[vec![window.clone()]], None, &Request::default()).unwrap().rows.remove(0)
+                    let window = [vec![window.clone()]];
+                    model.run(&window, None, &Request::default(), &mut []).unwrap().rows.remove(0)
                 })
                 .collect();
             let row = scores.row(n);

@@ -84,7 +84,16 @@ fn labels_of_the_best_groups_are_scored_by_it_whatever_the_batch() {
         for (n, document) in toy.documents.iter().enumerate() {
             let alone = model.score(std::slice::from_ref(document), &Request::default()).unwrap();
             assert!(alone.row(0).iter().zip(all.row(n)).all(|(a, b)| (a.1 - b.1).abs() < 1e-5));
-            let seen = model.run(&tokens[n..=n], None, &Request::default()).unwrap().seen.unwrap();
+            let windows = crate::tokens::numbered(&tokens[n..=n]);
+            let mut seen = Seen::new(windows.len());
+            let request = Request::default();
+            let layers = &model.layers;
+            model
+                .each_batch(&windows, layers, &request, |batch, input| {
+                    let vectors = crate::counts::vectors(input.documents, layers);
+                    seen.take(batch, vectors, model.network.head.groups(input));
+                })
+                .unwrap();
             let (vector, logits) = seen.of_documents(&tokens[n..=n], Pool::Max).remove(0);
             assert_eq!((vector.len(), logits.len()), (64, partition.n_groups()));
             let groups = listed.best_groups(&logits);

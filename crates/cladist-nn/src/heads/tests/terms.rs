@@ -217,7 +217,7 @@ fn its_loss_is_the_sum_of_its_terms_each_with_its_weight() {
         // Negatives are drawn document by document, and scoring sorts documents by length.
         if !matches!(model.design.head, AnyHeadConfig::HiMatch(_)) {
             let tokens = model.tokenize(&toy.documents).unwrap();
-            let loss = model.run(&tokens, Some(&toy.gold), &Request::default()).unwrap().loss;
+            let loss = model.run(&tokens, Some(&toy.gold), &Request::default(), &mut []).unwrap().loss;
             assert!(near(loss, sum), "{name}: {loss} instead of {sum}");
         }
     }

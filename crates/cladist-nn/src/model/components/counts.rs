@@ -2,11 +2,14 @@
 
 use cladist_core::bundle::Writer;
 
-use super::{Component, Ground, Origin};
-use crate::counts::CountNetwork;
+use super::{Answers, Chunk, Component, Ground, Origin, Pass};
+use crate::counts::{self, CountNetwork};
+use crate::encoder::LayerSet;
 use crate::error::Result;
+use crate::heads::HeadInput;
 use crate::model::Network;
 use crate::parameters::{self, unfit};
+use crate::tokens::numbered;
 
 /// The file of the network.
 const FILE: &str = "counts.safetensors";
@@ -30,5 +33,33 @@ impl Component for Counts {
     fn save(&self, writer: &Writer) -> Result<()> {
         let Some(counts) = &self.0 else { return Ok(()) };
         Ok(writer.write(FILE, &parameters::write(&parameters::named(counts))?)?)
+    }
+
+    fn pass<'a>(
+        &'a self,
+        _network: &'a Network,
+        layers: &LayerSet,
+        n_windows: usize,
+    ) -> Option<Box<dyn Pass + 'a>> {
+        let network = self.0.as_ref()?;
+        Some(Box::new(Counting { network, layers: layers.clone(), numbers: vec![Vec::new(); n_windows] }))
+    }
+}
+
+/// Probabilities of each number of labels, by window.
+struct Counting<'a> {
+    network: &'a CountNetwork,
+    layers: LayerSet,
+    numbers: Vec<Vec<f32>>,
+}
+
+impl Pass for Counting<'_> {
+    fn take(&mut self, batch: &[usize], input: &HeadInput<'_>) {
+        let probabilities = self.network.probabilities(counts::vectors(input.documents, &self.layers));
+        batch.iter().zip(probabilities).for_each(|(&n, row)| self.numbers[n] = row);
+    }
+
+    fn finish(self: Box<Self>, chunk: &Chunk<'_>, answers: &mut Answers) {
+        answers.counts = counts::likeliest(&numbered(chunk.tokens), chunk.tokens.len(), &self.numbers);
     }
 }

@@ -14,16 +14,16 @@ use std::path::Path;
 
 use cladist_core::bundle::Writer;
 use cladist_core::taxonomy::CodingTrees;
-use cladist_core::{Cancel, LabelCounts, Taxonomy};
+use cladist_core::{Cancel, Document, LabelCounts, LabelId, Request, Taxonomy};
 
 use super::{Design, Network};
-use crate::encoder::{Encoded, Encoder, PackedWeights};
+use crate::encoder::{Encoded, Encoder, LayerSet, PackedWeights};
 use crate::error::Result;
 use crate::examples::Examples;
 use crate::heads::{HeadContext, HeadInput, LabelStates};
 use crate::parameters::Tensors;
 use crate::shortlist::Rows;
-use crate::tokens::Tokenizer;
+use crate::tokens::{Pool, Sequence, Tokenizer};
 
 pub(crate) use counts::Counts;
 pub(crate) use descriptions::Described;
@@ -63,6 +63,38 @@ impl Lent<'_> {
     }
 }
 
+/// Documents that are scored, with the windows of each.
+#[derive(Clone, Copy)]
+pub(crate) struct Chunk<'a> {
+    pub(crate) documents: &'a [Document],
+    pub(crate) tokens: &'a [Vec<Sequence>],
+    pub(crate) pool: Pool,
+    pub(crate) taxonomy: &'a Taxonomy,
+    pub(crate) request: &'a Request<'a>,
+}
+
+/// What is known of documents once they are scored.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    pub(crate) rows: Vec<Vec<(LabelId, f32)>>,
+    /// How many labels each document has, if the model knows.
+    pub(crate) counts: Vec<u32>,
+}
+
+/// What a component makes of the states of documents while they are scored.
+pub(crate) trait Pass {
+    /// Whether it scores labels, in place of the head.
+    fn scores_labels(&self) -> bool {
+        false
+    }
+
+    /// Takes the states of the windows of a batch.
+    fn take(&mut self, batch: &[usize], input: &HeadInput<'_>);
+
+    /// Adds what it found to the answers.
+    fn finish(self: Box<Self>, chunk: &Chunk<'_>, answers: &mut Answers);
+}
+
 /// Values that a component has outside the network: name, shape and numbers.
 pub(crate) type Outside<'a> = (&'static str, Vec<usize>, &'a [f32]);
 
@@ -96,6 +128,16 @@ pub(crate) trait Component: Debug + Send + Sync {
 
     /// Gives the head what it scores with.
     fn lend<'a>(&'a self, _network: &Network, _packed: Option<&PackedWeights>, _lent: &mut Lent<'a>) {}
+
+    /// What it makes of documents that are scored, if anything.
+    fn pass<'a>(
+        &'a self,
+        _network: &'a Network,
+        _layers: &LayerSet,
+        _n_windows: usize,
+    ) -> Option<Box<dyn Pass + 'a>> {
+        None
+    }
 
     /// What it learns outside the network, if anything.
     fn outside(&self) -> Option<Outside<'_>> {
@@ -136,6 +178,16 @@ impl Components {
         let mut lent = Lent::default();
         self.all().into_iter().for_each(|component| component.lend(network, packed, &mut lent));
         lent
+    }
+
+    /// What they make of documents that are scored: states of these layers, of so many windows.
+    pub(crate) fn passes<'a>(
+        &'a self,
+        network: &'a Network,
+        layers: &LayerSet,
+        n_windows: usize,
+    ) -> Vec<Box<dyn Pass + 'a>> {
+        self.all().into_iter().filter_map(|component| component.pass(network, layers, n_windows)).collect()
     }
 
     /// What they learn outside the network.

@@ -40,7 +40,7 @@ impl Trainer<'_> {
         let job = Job { cancel: self.plan.cancel.clone(), ..Job::silent() };
         let request = Request { job, ..Request::default() };
         let judged = match self.model.prepare(&self.plan.cancel) {
-            Ok(()) => self.model.run(&dev.tokens, Some(dev.gold), &request).map_err(Error::from),
+            Ok(()) => self.model.run(&dev.tokens, Some(dev.gold), &request, &mut []).map_err(Error::from),
             Err(error) => Err(error),
         };
         self.weights.swap_outside(&mut self.model.components);
