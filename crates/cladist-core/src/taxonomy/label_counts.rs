@@ -66,6 +66,24 @@ impl LabelCounts {
         (0..n_labels).map(of).collect()
     }
 
+    /// The logarithm of each label's share of all label occurrences, ln((n + ½) / Σ (n + ½)): the prior of a softmax, where
+    /// every document has one label. 0 without documents.
+    ///
+    /// ```
+    /// # use cladist_core::LabelCounts;
+    /// let counts = LabelCounts { n_documents: 3, counts: vec![0, 3] };
+    /// assert_eq!(counts.log_shares(2), [0.125f32.ln(), 0.875f32.ln()]);
+    /// ```
+    #[must_use]
+    pub fn log_shares(&self, n_labels: usize) -> Vec<f32> {
+        if self.n_documents == 0 {
+            return vec![0.0; n_labels];
+        }
+        let with = |label: usize| f64::from(self.counts.get(label).copied().unwrap_or(0)) + 0.5;
+        let all: f64 = (0..n_labels).map(with).sum();
+        (0..n_labels).map(|label| (with(label) / all).ln() as f32).collect()
+    }
+
     /// The counts of `taxonomy` by the labels of another one; labels that it does not have were never seen.
     #[must_use]
     pub fn moved(&self, taxonomy: &Taxonomy, other: &Taxonomy) -> Self {

@@ -54,7 +54,7 @@ impl HeadContext<'_> {
         self.only.map_or_else(|| self.taxonomy.n_labels(), <[LabelId]>::len)
     }
 
-    /// Initial output biases of [`HeadContext::answered`]: the label prior's log-odds, or 0.
+    /// Initial output biases of [`HeadContext::answered`]: the label prior's log-odds (its logarithm for a softmax), or 0.
     ///
     /// An output that starts at even odds spends hundreds of updates on learning that its label is rare, by weights that
     /// have better to do.
@@ -66,7 +66,11 @@ impl HeadContext<'_> {
 
     fn biases_of_all(&self) -> Vec<f32> {
         let n_labels = self.taxonomy.n_labels();
-        if self.prior_bias { self.label_counts.log_odds(n_labels) } else { vec![0.0; n_labels] }
+        match self.task {
+            _ if !self.prior_bias => vec![0.0; n_labels],
+            Task::MultiLabel => self.label_counts.log_odds(n_labels),
+            Task::MultiClass => self.label_counts.log_shares(n_labels),
+        }
     }
 
     /// The same for an output that all labels share: the mean.
@@ -92,21 +96,14 @@ impl HeadContext<'_> {
     /// Biases of the groups of a shortlist: the log-odds of any label of a group, at most even. Where groups learn by the
     /// hinge, −1, what it wants of groups that a document is not in.
     pub(crate) fn group_biases(&self, shortlist: &Shortlist) -> Vec<f32> {
-        let partition = &shortlist.partition;
+        let n_groups = shortlist.partition.n_groups();
         if !self.prior_bias {
-            return vec![0.0; partition.n_groups()];
+            return vec![0.0; n_groups];
         }
         if shortlist.config.match_only {
-            return vec![-1.0; partition.n_groups()];
+            return vec![-1.0; n_groups];
         }
-        let biases = self.biases_of_all();
-        let of = |group: usize| {
-            let labels = partition.labels(group).iter();
-            let share: f64 =
-                labels.map(|&label| 1.0 / (1.0 + f64::from(-biases[label as usize]).exp())).sum();
-            let share = share.clamp(1e-9, 0.5);
-            (share / (1.0 - share)).ln() as f32
-        };
-        (0..partition.n_groups()).map(of).collect()
+        let log_odds = |share: f64| (share / (1.0 - share)).ln() as f32;
+        (0..n_groups).map(|group| log_odds(shortlist.group_share(group, self.label_counts))).collect()
     }
 }

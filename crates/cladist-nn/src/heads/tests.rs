@@ -380,3 +380,34 @@ fn new_outputs_know_how_rare_their_labels_are() {
         assert!(even > 0.1 && prior < 0.3 * even, "{name}: {even} and {prior}");
     }
 }
+
+#[test]
+fn a_softmax_starts_at_the_prior_of_labels() {
+    let toy = Toy::new(Task::MultiClass);
+    let counts: Vec<u32> = (0..toy.taxonomy.n_labels() as u32).map(|label| 1 + 10 * label).collect();
+    let n_documents = counts.iter().sum::<u32>() as usize;
+    let counts = LabelCounts { n_documents, counts };
+    let trees = Default::default();
+    let device = Device::flex();
+    let context = HeadContext {
+        taxonomy: &toy.taxonomy,
+        only: None,
+        label_counts: &counts,
+        hidden_size: 8,
+        n_layers: 2,
+        task: Task::MultiClass,
+        label_smoothing: 0.0,
+        prior_bias: true,
+        labels: None,
+        shortlist: None,
+        trees: &trees,
+        device: &device,
+        seed: 1,
+    };
+    let exponentials: Vec<f32> = context.biases().iter().map(|bias| bias.exp()).collect();
+    let sum: f32 = exponentials.iter().sum();
+    for (p, &count) in exponentials.iter().map(|e| e / sum).zip(&counts.counts) {
+        let share = count as f32 / n_documents as f32;
+        assert!((p - share).abs() < 0.02, "{p} and {share}");
+    }
+}

@@ -212,12 +212,11 @@ fn settings_that_do_not_go_together_are_refused_by_name() {
         let (taxonomy, counts) = (toy.taxonomy.clone(), toy.counts());
         NeuralModel::create(design, &source, &toy.examples(), taxonomy, &counts, 1, &Device::flex())
             .unwrap_err()
-            .to_string()
     };
     let with = |change: &dyn Fn(&mut Design)| {
         let mut design = ranked(true, flat());
         change(&mut design);
-        refused(design)
+        refused(design).to_string()
     };
     let off = |design: &mut Design| design.ranker.on = false;
     assert!(with(&off).starts_with("`shortlist.match_only` must be false without `ranker.on`"));
@@ -225,7 +224,9 @@ fn settings_that_do_not_go_together_are_refused_by_name() {
     assert!(with(&no_groups).starts_with("`shortlist.match_only` must be false without"));
     let beside = |design: &mut Design| design.shortlist = ShortlistConfig::default();
     assert!(with(&beside).starts_with("`ranker.on` must be false without `shortlist.group_size`"));
-    assert!(with(&|design| design.shortlist.group_size = 8).contains("`shortlist.group_size`"));
+    let mut one_group = ranked(true, flat());
+    one_group.shortlist.group_size = 8;
+    assert_eq!(refused(one_group).remedy(), Some("lower `shortlist.group_size`"));
     assert!(with(&|design| design.ranker.c = 0.0).starts_with("`ranker.c`"));
     let focal = FlatConfig { loss: Loss::Focal, ..FlatConfig::default() };
     assert!(with(&|design| design.head = AnyHeadConfig::Flat(focal.clone())).contains("match_only"));

@@ -18,7 +18,7 @@ mod learner;
 mod table;
 
 use cladist_core::label_tree::{Partition, PartitionConfig};
-use cladist_core::{Error as CoreError, Job};
+use cladist_core::{Error as CoreError, Job, LabelCounts};
 use serde::{Deserialize, Serialize};
 
 pub use table::{Rows, Table};
@@ -98,6 +98,34 @@ pub struct Shortlist {
     pub partition: Partition,
     /// The settings.
     pub config: ShortlistConfig,
+}
+
+impl Shortlist {
+    /// The share of training documents with a label of a group, at most ½: the sum of what its labels have.
+    pub(crate) fn group_share(&self, group: usize, counts: &LabelCounts) -> f64 {
+        let labels = self.partition.labels(group).iter();
+        let with: f64 = labels.map(|&label| of_label(label, counts) + 0.5).sum();
+        (with / (counts.n_documents as f64 + 1.0)).clamp(1e-9, 0.5)
+    }
+
+    /// The initial bias of each row: the log-odds of its label among documents of its group. What a group lacks is in the
+    /// probability of the group already, by which that of the label is multiplied.
+    pub(crate) fn row_biases(&self, counts: &LabelCounts) -> Vec<f32> {
+        let n_groups = self.partition.n_groups();
+        let all = counts.n_documents as f64;
+        let of_group = |group: usize| if n_groups > 1 { all * self.group_share(group, counts) } else { all };
+        let documents: Vec<f64> = (0..n_groups).map(of_group).collect();
+        let of_row = |row: usize| {
+            let with = of_label(self.partition.label(row), counts);
+            let without = (documents[self.partition.group_of(row as u32) as usize] - with).max(0.0);
+            ((with + 0.5) / (without + 0.5)).ln() as f32
+        };
+        (0..self.partition.n_rows()).map(of_row).collect()
+    }
+}
+
+fn of_label(label: u32, counts: &LabelCounts) -> f64 {
+    f64::from(counts.counts.get(label as usize).copied().unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -434,16 +434,13 @@ fn heads_and_tasks_that_need_all_labels_refuse_it() {
 }
 
 #[test]
-fn rows_and_groups_begin_at_how_often_their_labels_occur() {
+fn rows_and_groups_together_start_at_the_prior_of_labels() {
     let toy = Toy::new(Task::MultiLabel);
     let model = toy.model(Design { prior_bias: true, ..listed(few()) }, 1);
     let partition = &model.shortlist().unwrap().partition;
-    let odds = toy.counts().log_odds(toy.taxonomy.n_labels());
+    let counts = toy.counts();
+    let odds = counts.log_odds(toy.taxonomy.n_labels());
     let table = model.table().unwrap();
-    for row in 0..partition.n_rows() {
-        let bias = table.rows(row..row + 1)[table.width() - 1];
-        assert_eq!(bias, odds[partition.label(row) as usize]);
-    }
     let groups = &named(&model.network.head)["output.matcher.bias"].1;
     for (group, bias) in groups.iter().enumerate() {
         let share: f64 = (partition.labels(group).iter())
@@ -451,5 +448,27 @@ fn rows_and_groups_begin_at_how_often_their_labels_occur() {
             .sum::<f64>()
             .min(0.5);
         assert!((f64::from(*bias) - (share / (1.0 - share)).ln()).abs() < 1e-5, "{group}: {bias}");
+        // The probability of a label is σ(row) · σ(group): about its share of all documents, less what smoothing adds.
+        for row in partition.rows(group) {
+            let bias = f64::from(table.rows(row..row + 1)[table.width() - 1]);
+            let p = share / (1.0 + (-bias).exp());
+            let n = counts.counts[partition.label(row) as usize];
+            let prior = f64::from(n) / counts.n_documents as f64;
+            // A group that most documents have is even at most.
+            let prior = prior.min(0.5);
+            assert!((p - prior).abs() < 1.0 / counts.n_documents as f64, "{n} documents: {p} and {prior}");
+        }
     }
+}
+
+#[test]
+fn rows_of_rare_groups_start_at_the_odds_within_their_group() {
+    let toy = Toy::new(Task::MultiLabel);
+    let model = toy.model(Design { prior_bias: true, ..listed(few()) }, 1);
+    let shortlist = model.shortlist().unwrap();
+    let n_labels = toy.taxonomy.n_labels();
+    // Labels of 10 documents each among 100,000: within a group of two either is as likely as not.
+    let counts = LabelCounts { n_documents: 100_000, counts: vec![10; n_labels] };
+    let biases = shortlist.row_biases(&counts);
+    assert!(biases.iter().all(|bias| (-0.1..5.0).contains(bias)), "{biases:?}");
 }

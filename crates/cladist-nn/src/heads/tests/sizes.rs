@@ -93,7 +93,8 @@ fn a_setting_beyond_all_memory_is_refused_by_name() {
                         error,
                         Error::Head { .. } | Error::Core(cladist_core::Error::Setting { .. })
                     );
-                    assert!(is_setting && error.to_string().contains(&key), "{name}.{key}: {error}");
+                    let said = format!("{error} {}", error.remedy().unwrap_or_default());
+                    assert!(is_setting && said.contains(&key), "{name}.{key}: {said}");
                 }
             }
         }

@@ -67,8 +67,8 @@ impl Component for LabelRows {
             Origin::New { seed, .. } => {
                 let table = Table::new(n_rows, width, seeds::derive(*seed, seeds::ROWS));
                 if ground.design.prior_bias {
-                    let odds = ground.counts.log_odds(ground.taxonomy.n_labels());
-                    table.with_biases(|row| odds[shortlist.partition.label(row) as usize])
+                    let biases = shortlist.row_biases(ground.counts);
+                    table.with_biases(|row| biases[row])
                 } else {
                     table
                 }
