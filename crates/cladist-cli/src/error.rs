@@ -136,6 +136,7 @@ fn of_library(error: &Error) -> Option<String> {
         Error::NoEncoder { .. } => "pass `--encoder DIR`, or `--encoder scratch:mini` for a small new one",
         Error::NoRun(_) => "give the folder that `cladist train --out` wrote",
         Error::Exists(_) => "choose another place, or pass `--overwrite`",
+        Error::OtherSettings { .. } => "choose another place, or start anew with `--overwrite`",
         Error::Unfinished(_) => "go on with `--resume`, or start anew with `--overwrite`",
         Error::NotARun(_) => "choose another place",
         Error::Foreign { .. } => "move these files elsewhere, or choose another place",
@@ -152,7 +153,9 @@ fn of_library(error: &Error) -> Option<String> {
         Error::Documents { reads: "features", .. } => "give xmc or libsvm files, see `--input-format`",
         Error::TooFewMembers => "pass `--member RUN` for each",
         Error::MemberSawDev(_) => "train it with `--set refit=never`",
-        Error::MemberHeldOut(_) => "train members with the same `--dev` and `--seed`",
+        Error::MemberHeldOut(_) => {
+            "train members and ensemble on the same corpus with the same `--dev`, `--seed` and `data.stratified`"
+        }
         Error::NoNewLabels { .. } => {
             "train `--head label-attention`, which scores labels by their descriptions"
         }

@@ -9,7 +9,6 @@ use cladist_core::decode::{DecodeConfig, Rule};
 use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain, RankerConfig};
 use cladist_core::metrics::MetricOptions;
 use cladist_core::mixed::MixedConfig;
-use cladist_core::text::normalise::Normalise;
 use cladist_core::text::tfidf::FeatureConfig;
 use cladist_nn::heads::branches::{BranchesConfig, Split};
 use cladist_nn::heads::{AnyHeadConfig, Task};
@@ -304,15 +303,6 @@ impl RunConfig {
         Ok(Self { recipe, common })
     }
 
-    /// What becomes of texts before the model sees them; members of an ensemble each see to it themselves.
-    #[must_use]
-    pub fn normalise(&self) -> Normalise {
-        match self.recipe {
-            Recipe::Mixed(_) => Normalise::default(),
-            Recipe::Linear(_) | Recipe::Neural(_) => self.common.data.normalise,
-        }
-    }
-
     /// The seed of training.
     #[must_use]
     pub fn seed(&self) -> u64 {
@@ -336,8 +326,7 @@ impl RunConfig {
 
     /// Checks what types cannot.
     pub fn validate(&self) -> Result<()> {
-        let Common { refit: _, thresholds: _, data, calibrate, fit_thresholds, decode, metrics } =
-            &self.common;
+        let Common { refit, thresholds: _, data, calibrate, fit_thresholds, decode, metrics } = &self.common;
         match &self.recipe {
             Recipe::Linear(recipe) => recipe.validate()?,
             Recipe::Neural(recipe) => {
@@ -345,7 +334,21 @@ impl RunConfig {
                 ranker::check(&recipe.shortlist, &recipe.ranker)?;
                 recipe.train.validate()?;
             }
-            Recipe::Mixed(mixed) => mixed.validate()?,
+            Recipe::Mixed(mixed) => {
+                mixed.validate()?;
+                if !data.normalise.is_identity() {
+                    return Err(Error::setting(
+                        "data.normalise",
+                        "has no effect on the head `mixed`: each member normalises texts as it was trained to",
+                    ));
+                }
+            }
+        }
+        if *refit != Refit::Never && !matches!(self.recipe, Recipe::Linear(_)) {
+            return Err(Error::setting(
+                "refit",
+                "must be `never`: heads on encoders and ensembles are not trained a second time",
+            ));
         }
         if decode.rule == Rule::PredictedCount && !matches!(self.recipe, Recipe::Neural(_)) {
             return Err(Error::setting(

@@ -187,7 +187,7 @@ fn hold_out(corpus: &mut Corpus, config: &DataConfig) -> bool {
     };
     let gold: Vec<Vec<usize>> =
         train.gold.iter().map(|gold| gold.iter().map(|label| label.index()).collect()).collect();
-    let (kept, held) = corpus::split(&gold, config.dev, config.seed, true);
+    let (kept, held) = corpus::split(&gold, config.dev, config.seed, config.stratified);
     let take = |places: &[usize], name: SplitName| Split {
         name,
         documents: places.iter().map(|&n| train.documents[n].clone()).collect(),

@@ -127,8 +127,8 @@ pub enum Error {
     /// A member that was trained on what members are weighed on.
     #[error("`{}` was trained on dev, on which ensemble weights are fitted", .0.display())]
     MemberSawDev(PathBuf),
-    /// A member whose dev documents are among the training documents of another.
-    #[error("`{}` held out other documents for dev than the first member", .0.display())]
+    /// A member that held out other documents for dev than those on which the ensemble is weighed.
+    #[error("`{}` held out other documents for dev than the ensemble does", .0.display())]
     MemberHeldOut(PathBuf),
     /// A setting that parameters depend on.
     #[error(
@@ -140,6 +140,11 @@ pub enum Error {
         /// The model's head.
         head: &'static str,
     },
+    /// An ensemble has no settings once its weights are fitted.
+    #[error(
+        "`{0}` cannot be changed after training: an ensemble has no settings but those its weights were fitted by"
+    )]
+    FixedEnsemble(String),
     /// New labels for a model that cannot score them.
     #[error("`{head}` has an output for each label of its training, and none for new ones")]
     NoNewLabels {

@@ -41,8 +41,12 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
 
 /// The settings of the run that is to go on; flags that say something else are refused rather than ignored.
 fn resumed(args: &TrainArgs) -> anyhow::Result<Option<cladist::RunConfig>> {
-    let Some(out) = args.out.as_deref().filter(|_| args.seeds.is_none()) else { return Ok(None) };
-    let Some(known) = Training::unfinished(out)? else { return Ok(None) };
+    let Some(out) = args.out.as_deref() else { return Ok(None) };
+    let known = match args.seeds {
+        Some(_) => Training::settings_of_seeds(out)?,
+        None => Training::unfinished(out)?,
+    };
+    let Some(known) = known else { return Ok(None) };
     let layers = layers_of_one(&TrainArgs {
         head: args.head.clone().or(Some(known.head().to_owned())),
         ..args.clone()

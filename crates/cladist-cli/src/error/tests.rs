@@ -63,6 +63,7 @@ fn every_error_of_the_library_has_a_message_and_an_exit_code() {
         E::MemberSawDev(run()),
         E::MemberHeldOut(run()),
         E::Fixed { change: "train.seed=1".into(), head: "flat" },
+        E::FixedEnsemble("mixed.steps=3".into()),
         E::NoNewLabels { head: "svm" },
         E::NothingToAdd { labels: 9 },
         E::NoSuchLevel { first: 3, n_levels: 2 },

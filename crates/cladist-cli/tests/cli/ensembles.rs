@@ -44,6 +44,9 @@ fn what_cannot_be_an_ensemble_is_refused() {
     mixed("--member one --member nowhere").fails(66, &["nowhere", "does not exist"]);
     mixed("--member one --member seen").fails(78, &["seen", "refit=never"]);
     mixed("--member one --member other").fails(78, &["other", "--seed"]);
+    mixed("--member one --member one --seed 7").fails(78, &["one", "than the ensemble", "--seed"]);
+    mixed("--member one --member one --set refit=always").fails(78, &["`refit`"]);
+    mixed("--member one --member one --seeds 3").fails(78, &["`seeds`", "`mixed`"]);
     place.run("train --corpus corpus --head svm --member one --out both").fails(78, &["--member", "mixed"]);
     assert!(!place.path("both").exists());
 }

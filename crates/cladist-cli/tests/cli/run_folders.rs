@@ -76,6 +76,21 @@ fn an_unfinished_run_keeps_its_settings() {
 }
 
 #[test]
+fn a_series_of_seeds_keeps_its_settings() {
+    let place = Place::with_corpus();
+    let train = "train --corpus corpus --head svm --seeds 2 --out seeds --quiet";
+    place.run(train).ok();
+    let before = place.read("seeds/seeds.toml");
+    place.run(&format!("{train} --set linear.c=0.25")).fails(78, &["`seeds`", "--overwrite"]);
+    place.run(&format!("{train} --set linear.c=0.25 --seed 7 --resume")).fails(78, &["seed`", "--overwrite"]);
+    place.run(&format!("{train} --set linear.c=0.25 --resume")).fails(78, &["`linear.c`", "--overwrite"]);
+    assert_eq!(place.read("seeds/seeds.toml"), before);
+    place.run("train --resume --seeds 2 --out seeds --quiet").ok();
+    place.run(&format!("{train} --set linear.c=0.25 --overwrite")).ok();
+    assert_ne!(place.read("seeds/seeds.toml"), before);
+}
+
+#[test]
 fn a_run_that_was_killed_early_leads_nowhere_dead() {
     let whole = Place::with_corpus();
     whole.run(&format!("{TRAIN} --quiet")).ok();

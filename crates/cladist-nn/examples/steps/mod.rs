@@ -49,6 +49,7 @@ pub(crate) fn timed(
         measure: &Nothing,
         folder: None,
         resume: false,
+        save_last: false,
         watcher: &clock,
         cancel: Cancel::default(),
     };

@@ -121,6 +121,11 @@ pub fn latest(folder: &Path) -> Result<Found> {
     Ok(found)
 }
 
+/// Whether there is a checkpoint in a folder.
+pub fn exists(folder: &Path) -> Result<bool> {
+    Ok(!steps(folder)?.is_empty())
+}
+
 /// Makes a folder if need be and makes sure that files can be written there, so that a run fails at its start rather
 /// than at its first checkpoint.
 pub fn check_writable(folder: &Path) -> Result<()> {

@@ -53,6 +53,8 @@ pub struct Plan<'a> {
     pub folder: Option<&'a Path>,
     /// Whether to go on from the latest checkpoint in the folder.
     pub resume: bool,
+    /// Whether to save a checkpoint when all is learnt, for work that comes after and may be stopped too.
+    pub save_last: bool,
     /// Who watches.
     pub watcher: &'a dyn Watcher,
     /// When to stop.
@@ -100,6 +102,7 @@ pub fn train_from(
             return Err(trainer.interrupted());
         }
         if !trainer.has_next()? {
+            trainer.save_last()?;
             return trainer.finish();
         }
         match trainer.step()? {

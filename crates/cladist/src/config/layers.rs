@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use super::{Common, Recipe, RunConfig, ThresholdSource};
 use cladist_core::bundle;
 use cladist_core::calibrate::Method;
+use cladist_core::corpus::DataConfig;
+use cladist_core::text::normalise::Normalise;
 
 use crate::error::{Error, Result};
 use crate::folders;
@@ -61,8 +63,9 @@ impl Layers {
         let head = self.head()?;
         let mut defaults = RunConfig::new(head);
         if let (Family::Mixed, Some(first)) = (head.family, self.members.first()) {
-            // What the members saw of the corpus is what they are weighed on.
-            defaults.common.data = RunConfig::of(first)?.common.data;
+            // What the members saw of the corpus is what they are weighed on; each normalises texts by itself.
+            let data = RunConfig::of(first)?.common.data;
+            defaults.common.data = DataConfig { normalise: Normalise::default(), ..data };
         }
         let mut settings = self.over(&defaults, head)?;
         let one_label = settings.text("task") == Some("multi-class");
@@ -101,6 +104,13 @@ impl Layers {
             own.over = own.over.filtered(|key| !of_encoders(key) || (is_linear && key == "train.seed"))?;
             own.set.retain(|argument| !of_encoders(&key(argument)) || is_own(&key(argument)));
             own.under.retain(|(key, _)| !of_encoders(key));
+            if !is_linear {
+                // Members see to it themselves.
+                own.file = own.file.filtered(|key| !of_normalisation(key))?;
+                own.over = own.over.filtered(|key| !of_normalisation(key))?;
+                own.set.retain(|argument| !of_normalisation(&key(argument)));
+                own.under.retain(|(key, _)| !of_normalisation(key));
+            }
         }
         own.resolve()
     }
@@ -162,6 +172,10 @@ pub fn difference(then: &RunConfig, now: &RunConfig) -> Result<Option<String>> {
 
 fn of_encoders(key: &str) -> bool {
     OF_ENCODERS.contains(&key.split('.').next().unwrap_or(key))
+}
+
+fn of_normalisation(key: &str) -> bool {
+    key == "data.normalise" || key.starts_with("data.normalise.")
 }
 
 /// A path as settings can hold it.

@@ -10,6 +10,7 @@ use cladist_core::linear::LinearModel;
 use cladist_core::mixed::{Mixed, Weights};
 use cladist_core::pipeline::Pipeline;
 use cladist_core::taxonomy::io::{from_json, to_json};
+use cladist_core::text::normalise::Normalise;
 use cladist_core::{Classifier, LabelCounts, Taxonomy};
 use cladist_nn::device;
 use cladist_nn::model::NeuralModel;
@@ -70,7 +71,11 @@ pub(super) fn load(
     for change in changes {
         settings.set_argument(change)?;
     }
-    let config: RunConfig = settings.resolve()?;
+    let mut config: RunConfig = settings.resolve()?;
+    if matches!(config.recipe, Recipe::Mixed(_)) {
+        // Members normalise texts themselves; bundles of earlier versions say so of the ensemble too.
+        config.common.data.normalise = Normalise::default();
+    }
     let path = folder.join("taxonomy.json");
     let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
     let mut taxonomy = from_json(&bytes)
@@ -109,6 +114,6 @@ pub(super) fn load(
             Arc::new(Mixed::new(members, taxonomy)?.with_weights(weights)?)
         }
     };
-    let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.normalise()) };
+    let pipeline = Pipeline { calibration, ..Pipeline::new(model, config.common.data.normalise) };
     Ok(Parts { config, pipeline, network, linear, thresholds, counts, training })
 }

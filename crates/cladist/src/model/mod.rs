@@ -33,6 +33,7 @@ use crate::config::RunConfig;
 use crate::corpora::DataCard;
 use crate::error::{Error, Result};
 use crate::folders;
+use crate::heads;
 use crate::threads::Threads;
 
 /// How a model is opened.
@@ -114,12 +115,7 @@ pub struct TrainedOn {
 impl Model {
     /// Opens a run folder or a bundle, checking every file.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
-        let path = path.as_ref();
-        if !options.set.is_empty() {
-            let head = RunConfig::of(path)?.head();
-            options.set.iter().try_for_each(|change| check_change(change, head))?;
-        }
-        Self::open_as(path, options, None)
+        Self::open_as(path.as_ref(), options, None)
     }
 
     /// The same with more labels: `extend` makes a taxonomy of the model's own. The head must score labels by their
@@ -134,6 +130,10 @@ impl Model {
 
     fn open_as(path: &Path, options: &OpenOptions, extend: Option<&mut bundle::Extend<'_>>) -> Result<Self> {
         folders::check_exists(path)?;
+        if !options.set.is_empty() {
+            let head = RunConfig::of(path)?.head();
+            options.set.iter().try_for_each(|change| check_change(change, head))?;
+        }
         let threads = Threads::new(options.threads)?;
         let bundle = cladist_core::bundle::find(path)?;
         let parts = threads.run(|| bundle::load(&bundle, &options.device, &options.set, extend))?;
@@ -230,6 +230,9 @@ impl Model {
 
 /// Refuses changes that parameters depend on.
 fn check_change(change: &str, head: &'static str) -> Result<()> {
+    if head == heads::MIXED.name {
+        return Err(Error::FixedEnsemble(change.to_owned()));
+    }
     let key = change.trim_start();
     let fixed = key.starts_with("shortlist.match_only");
     let own = [head, "tokens", "shortlist"].iter().any(|section| key.starts_with(&format!("{section}.")));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cladist_core::bundle::{self, Draft};
-use cladist_core::corpus::SplitName;
+use cladist_core::corpus::{DataConfig, SplitName};
 use cladist_core::mixed::{Fitted, Mixed, MixedConfig, Weights, fit};
 use cladist_core::pipeline::Pipeline;
 use cladist_core::{Classifier, LabelCounts, Request};
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::dev::{self, Chosen};
 use super::{Summary, Training, write_card};
+use crate::config::RunConfig;
 use crate::corpora::{DataCard, Loaded};
 use crate::error::{Error, Result};
 use crate::figure::{Chart, Lines};
@@ -32,7 +33,7 @@ pub(super) fn run(training: &Training<'_>, recipe: &MixedConfig, threads: &Threa
     let members = open(training, recipe)?;
     let draft = Draft::create(out)?;
     let loaded = training.load(config, &draft.path(folders::REJECTS), None)?;
-    check_held_out(recipe, &members, &loaded)?;
+    check_held_out(training, recipe, &members, &loaded)?;
     let (parts, mixed, fitted, chosen) = weigh(training, recipe, &members, &loaded)?;
     let seconds = start.elapsed().as_secs_f64();
     tell(training, recipe, &fitted);
@@ -72,14 +73,27 @@ fn open(training: &Training<'_>, recipe: &MixedConfig) -> Result<Vec<Model>> {
     recipe.members.iter().map(member).collect()
 }
 
-/// Refuses members that held out other documents of train for dev: they have learnt from what they are weighed on.
-fn check_held_out(recipe: &MixedConfig, members: &[Model], loaded: &Loaded) -> Result<()> {
+/// Refuses members that held out other documents of train for dev than the ensemble does: they have learnt from what
+/// they are weighed on.
+fn check_held_out(
+    training: &Training<'_>,
+    recipe: &MixedConfig,
+    members: &[Model],
+    loaded: &Loaded,
+) -> Result<()> {
     if !loaded.held_out {
         return Ok(());
     }
-    let held_out = |model: &Model| (model.config().common.data.dev, model.config().common.data.seed);
-    let other =
-        recipe.members.iter().zip(members).find(|(_, model)| held_out(model) != held_out(&members[0]));
+    let choice = |config: &RunConfig| {
+        let DataConfig { dev, seed, stratified, .. } = config.common.data;
+        (dev, seed, stratified)
+    };
+    let own = choice(&training.config);
+    // The same choice among other documents, as where texts are empty once normalised, is another one.
+    let n_documents = loaded.corpus.train.as_ref().map_or(0, |train| train.documents.len());
+    let differs =
+        |model: &Model| choice(model.config()) != own || model.label_counts().n_documents != n_documents;
+    let other = recipe.members.iter().zip(members).find(|(_, model)| differs(model));
     other.map_or(Ok(()), |(path, _)| Err(Error::MemberHeldOut(PathBuf::from(path))))
 }
 
@@ -113,7 +127,7 @@ fn weigh(
     let mixed = Arc::new(mixed.with_weights(fitted.weights.clone())?);
     let mean = mixed.mean(&scores, &Request::default());
     drop(scores);
-    let mut pipeline = Pipeline::new(Arc::clone(&mixed) as _, config.normalise());
+    let mut pipeline = Pipeline::new(Arc::clone(&mixed) as _, config.common.data.normalise);
     let chosen = dev::choose(&mut pipeline, &config.common, Some((dev, mean)))?;
     let parts = Parts {
         config: config.clone(),

@@ -105,7 +105,8 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// The flag that stops it, from any thread. An interrupted run on an encoder can be resumed.
+    /// The flag that stops it, from any thread. An interrupted run on an encoder can be resumed once it has made an update:
+    /// then the error is [`Error::Stopped`].
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.work.cancel = cancel;
@@ -149,6 +150,7 @@ impl<'a> Training<'a> {
 
     /// Trains, evaluates on dev and writes the run folder.
     pub fn run(&self) -> Result<Trained> {
+        self.config.validate()?;
         memory::forget_peak();
         if self.out.as_os_str().is_empty() {
             return Err(Error::NoFolder);
@@ -174,6 +176,11 @@ impl<'a> Training<'a> {
     /// Goes through everything that comes before training, so that a corpus, an encoder and a head that do not fit are
     /// found out without it. Writes nothing.
     pub fn rehearse(&self) -> Result<()> {
+        self.config.validate()?;
+        Threads::new(self.threads)?.run(|| self.try_out())
+    }
+
+    fn try_out(&self) -> Result<()> {
         let documents = self.documents.as_ref().ok_or(Error::NoCorpus)?;
         let ignore = passing_over(&self.bad_lines);
         let loaded = documents.load(&self.config.common.data, &ignore, Place::default(), &self.silent())?;
@@ -204,6 +211,7 @@ impl<'a> Training<'a> {
                 return Ok(summary);
             }
             if let Some(config) = Self::unfinished(out)? {
+                config.validate()?;
                 let Recipe::Neural(recipe) = &config.recipe else {
                     return Err(Error::NothingToResume(out.clone()));
                 };
@@ -242,6 +250,7 @@ impl<'a> Training<'a> {
             let lock = place::lock_replaced(&self.out, true)?;
             draft.commit()?;
             drop(lock);
+            place::forget_replaced(&self.out);
         } else {
             draft.publish()?;
         }

@@ -17,9 +17,9 @@ use cladist_nn::source::EncoderSource;
 use cladist_nn::train::{Examples, Measure, Outcome, Plan, journal, train};
 
 use super::dev;
-use super::place::Place;
+use super::place::{Place, Taking};
 use super::{Best, Summary, Training, write_card};
-use crate::config::{Common, NeuralRecipe, Refit, RunConfig};
+use crate::config::{Common, NeuralRecipe, RunConfig};
 use crate::corpora::{DataCard, Documents, Loaded};
 use crate::error::{Error, Result};
 use crate::folders;
@@ -37,11 +37,40 @@ pub(super) fn run(
     resume: bool,
     threads: &Threads,
 ) -> Result<Summary> {
-    let Training { out, work, .. } = training;
     let source = encoder(config, recipe)?;
+    let taking = match training {
+        _ if resume => Taking::Resume,
+        Training { overwrite: true, .. } => Taking::Overwrite,
+        // What was killed before it began begins now.
+        Training { resume: true, .. } => Taking::Resume,
+        _ => Taking::New,
+    };
+    let place = Place::take(&training.out, taking)?;
+    match work_in(training, config, recipe, &source, resume, threads) {
+        Ok(summary) => {
+            place.done();
+            training.work.tell(&Event::Run(training.out.clone()));
+            Ok(summary)
+        }
+        Err(error) if error.is_cancelled() && place.can_be_resumed() => {
+            Err(Error::Stopped(training.out.clone()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The same in a folder that is nobody else's.
+fn work_in(
+    training: &Training<'_>,
+    config: &RunConfig,
+    recipe: &NeuralRecipe,
+    source: &EncoderSource,
+    resume: bool,
+    threads: &Threads,
+) -> Result<Summary> {
+    let Training { out, work, .. } = training;
     let device = device::parse(&training.device)?;
     let known = resume.then(|| known_documents(out)).flatten();
-    let place = Place::take(out, training.overwrite && !resume)?;
     let loaded = training.load(config, &out.join(folders::REJECTS), known)?;
     check_texts(config, &loaded.corpus)?;
     let card = DataCard::of(&loaded)?;
@@ -53,7 +82,7 @@ pub(super) fn run(
     let learnt_from = Examples { documents: &examples.documents, gold: &examples.gold };
     let (design, seed) = (recipe.design(), recipe.train.seed);
     let (model, report) =
-        NeuralModel::create(design, &source, &learnt_from, taxonomy.clone(), &counts, seed, &device)?;
+        NeuralModel::create(design, source, &learnt_from, taxonomy.clone(), &counts, seed, &device)?;
     for (what, names) in [("starts at random", &report.missing), ("is not used", &report.unused)] {
         if !names.is_empty() {
             work.tell(&Event::Tensors { what, names });
@@ -76,15 +105,11 @@ pub(super) fn run(
         measure: &judge,
         folder: Some(out),
         resume,
+        save_last: true,
         watcher: &Watch(work.observer),
         cancel: work.cancel.clone(),
     };
-    let (mut classifier, outcome) = match train(model, &plan) {
-        Err(cladist_nn::Error::Core(cladist_core::Error::Cancelled)) => {
-            return Err(Error::Stopped(out.clone()));
-        }
-        other => other?,
-    };
+    let (mut classifier, outcome) = train(model, &plan)?;
     work.tell(&Event::Ended(&outcome));
     let job = work.job();
     if config.common.decode.rule == Rule::PredictedCount {
@@ -111,10 +136,7 @@ pub(super) fn run(
     };
     let model = Model::trained(parts, out, loaded.source.clone(), threads.clone());
     let evaluation = dev::report(&model, chosen, &loaded, &out.join(folders::REPORTS), work)?;
-    let summary = finish(out, &model, &outcome, recipe, card, &loaded, evaluation.as_ref())?;
-    place.done();
-    work.tell(&Event::Run(out.clone()));
-    Ok(summary)
+    finish(out, &model, &outcome, recipe, card, &loaded, evaluation.as_ref())
 }
 
 /// Makes the network that would be trained.
@@ -139,12 +161,6 @@ pub(super) fn rehearse(
 fn encoder(config: &RunConfig, recipe: &NeuralRecipe) -> Result<EncoderSource> {
     if recipe.encoder.is_empty() {
         return Err(Error::NoEncoder { head: config.head() });
-    }
-    if config.common.refit != Refit::Never {
-        return Err(Error::setting(
-            "refit",
-            "must be `never`: heads on encoders are not trained a second time",
-        ));
     }
     Ok(EncoderSource::parse(&recipe.encoder)?)
 }

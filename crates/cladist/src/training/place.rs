@@ -4,10 +4,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use cladist_nn::train::checkpoint;
 use cladist_nn::train::lock::{LOCK, RunLock};
 
 use crate::error::{Error, Result};
-use crate::folders::{BUNDLE, CHECKPOINTS, CONFIG, DATA, JOURNAL, REJECTS, REPORTS, SUMMARY};
+use crate::folders::{BUNDLE, CHECKPOINTS, CONFIG, DATA, JOURNAL, REJECTS, REPORTS, SUMMARY, is_finished};
 
 /// What training, evaluation and analysis write into a run folder.
 const OURS: [&str; 16] = [
@@ -35,7 +36,7 @@ fn is_ours(name: &str) -> bool {
 }
 
 /// What stands in a folder, by name; nothing if it is not there.
-fn names(folder: &Path) -> Result<Vec<String>> {
+pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
     let entries = match folder.read_dir() {
         Ok(entries) => entries,
         // What cannot be a folder is found out when one is to be made.
@@ -86,6 +87,29 @@ pub(crate) fn lock_replaced(out: &Path, overwrite: bool) -> Result<Option<RunLoc
     Ok(there.then(|| RunLock::take(out)).transpose()?)
 }
 
+/// Where a run waits that is being replaced.
+fn aside(out: &Path) -> PathBuf {
+    let name = out.file_name().unwrap_or_default().to_string_lossy();
+    out.with_file_name(format!(".{name}.replaced"))
+}
+
+/// Removes the run that this one replaced.
+pub(crate) fn forget_replaced(out: &Path) {
+    // Only takes up space if it cannot be removed.
+    let _ = fs::remove_dir_all(aside(out));
+}
+
+/// How a place is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taking {
+    /// Nothing is there.
+    New,
+    /// What is there is replaced.
+    Overwrite,
+    /// What is there goes on.
+    Resume,
+}
+
 /// The run folder of a training that takes long: it grows as it goes.
 pub(crate) struct Place<'a> {
     out: &'a Path,
@@ -96,42 +120,58 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub(crate) fn take(out: &'a Path, overwrite: bool) -> Result<Self> {
-        let mut replaced = None;
-        if let Some(lock) = lock_replaced(out, overwrite)? {
-            let name = out.file_name().unwrap_or_default().to_string_lossy();
-            let old = out.with_file_name(format!(".{name}.replaced"));
-            if old.exists() {
-                fs::remove_dir_all(&old).map_err(Error::io("remove", &old))?;
+    pub(crate) fn take(out: &'a Path, taking: Taking) -> Result<Self> {
+        let old = aside(out);
+        if let Some(lock) = lock_replaced(out, taking == Taking::Overwrite)? {
+            if old.exists() && !is_finished(out) {
+                // A replacement that was never done is in the way; what it was to replace still waits.
+                fs::remove_dir_all(out).map_err(Error::io("remove", out))?;
+            } else {
+                if old.exists() {
+                    fs::remove_dir_all(&old).map_err(Error::io("remove", &old))?;
+                }
+                fs::rename(out, &old).map_err(Error::io("move", out))?;
             }
-            fs::rename(out, &old).map_err(Error::io("move", out))?;
-            replaced = Some(old);
             drop(lock);
         }
+        let replaced = (taking != Taking::New && old.is_dir()).then_some(old);
         let new = !out.exists();
         fs::create_dir_all(out).map_err(Error::io("create", out))?;
         Ok(Self { out, new, replaced })
     }
 
+    /// Whether there is something to go on from.
+    pub(crate) fn can_be_resumed(&self) -> bool {
+        checkpoint::exists(&self.out.join(CHECKPOINTS)).unwrap_or(true)
+    }
+
     pub(crate) fn done(mut self) {
-        if let Some(old) = self.replaced.take() {
-            // Only takes up space if it cannot be removed.
-            let _ = fs::remove_dir_all(old);
+        if self.replaced.take().is_some() {
+            forget_replaced(self.out);
+        }
+    }
+
+    /// Removes what this run wrote, and puts back what it was to replace.
+    fn put_back(&self) {
+        for name in names(self.out).unwrap_or_default().iter().filter(|name| is_ours(name)) {
+            let path = self.out.join(name);
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        }
+        let _ = fs::remove_dir(self.out);
+        if let Some(old) = self.replaced.as_ref().filter(|_| !self.out.exists()) {
+            let _ = fs::rename(old, self.out);
         }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        // Once there are checkpoints, a run has begun and can be resumed.
-        if self.new && !self.out.join(CHECKPOINTS).exists() && !self.out.join(BUNDLE).exists() {
-            for name in [CONFIG, DATA, LOCK] {
-                let _ = fs::remove_file(self.out.join(name));
-            }
-            let _ = fs::remove_dir(self.out);
-            if let Some(old) = self.replaced.take().filter(|_| !self.out.exists()) {
-                let _ = fs::rename(old, self.out);
-            }
+        if !self.new || self.out.join(BUNDLE).exists() || self.can_be_resumed() {
+            return;
+        }
+        // Without a checkpoint, the journal of a run that failed is all there is of it, unless there is an older run.
+        if self.replaced.is_some() || !self.out.join(CHECKPOINTS).exists() {
+            self.put_back();
         }
     }
 }
@@ -174,9 +214,83 @@ mod tests {
     fn a_run_that_is_being_trained_is_not_replaced() {
         let folder = folder(&[CONFIG, DATA]);
         let lock = RunLock::take(folder.path()).unwrap();
-        let taken = Place::take(folder.path(), true).map(|_| ());
+        let taken = Place::take(folder.path(), Taking::Overwrite).map(|_| ());
         assert!(matches!(taken, Err(Error::Network(cladist_nn::Error::Busy { .. }))), "{taken:?}");
         drop(lock);
-        assert!(Place::take(folder.path(), true).is_ok());
+        assert!(Place::take(folder.path(), Taking::Overwrite).is_ok());
+    }
+
+    /// A run folder in a place of its own, with these files.
+    fn run(names: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("run");
+        fs::create_dir(&out).unwrap();
+        fill(&out, names);
+        (place, out)
+    }
+
+    fn fill(out: &Path, files: &[&str]) {
+        for name in files {
+            let path = out.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+    }
+
+    const FINISHED: [&str; 3] = [CONFIG, SUMMARY, "bundle/MANIFEST.json"];
+    const STEP: &str = "checkpoints/step-00000001/state.json";
+
+    #[test]
+    fn a_replacement_that_never_began_leaves_the_old_run() {
+        for written in
+            [&[][..], &[CONFIG, DATA, REJECTS], &[CONFIG, "rejects-dev.jsonl", "tb/events", JOURNAL]]
+        {
+            let (place, out) = run(&FINISHED);
+            let taken = Place::take(&out, Taking::Overwrite).unwrap();
+            fill(&out, written);
+            fs::create_dir_all(out.join(CHECKPOINTS)).unwrap();
+            drop(taken);
+            assert_eq!(names(&out).unwrap(), [LOCK, BUNDLE, CONFIG, SUMMARY], "{written:?}");
+            assert_eq!(names(place.path()).unwrap(), ["run"]);
+        }
+        // Nothing was there: nothing stays.
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("run");
+        let taken = Place::take(&out, Taking::New).unwrap();
+        fill(&out, &[CONFIG, DATA, REJECTS]);
+        drop(taken);
+        assert!(!out.exists());
+    }
+
+    #[test]
+    fn a_replacement_that_is_resumed_removes_the_old_run_once_it_is_done() {
+        let (place, out) = run(&FINISHED);
+        let taken = Place::take(&out, Taking::Overwrite).unwrap();
+        fill(&out, &[CONFIG, STEP]);
+        assert!(taken.can_be_resumed());
+        drop(taken);
+        assert_eq!(names(place.path()).unwrap(), [".run.replaced", "run"]);
+        let resumed = Place::take(&out, Taking::Resume).unwrap();
+        assert!(out.join(STEP).exists());
+        resumed.done();
+        assert_eq!(names(place.path()).unwrap(), ["run"]);
+    }
+
+    #[test]
+    fn of_two_replacements_neither_loses_the_finished_run() {
+        let (place, out) = run(&FINISHED);
+        let first = Place::take(&out, Taking::Overwrite).unwrap();
+        fill(&out, &[CONFIG, STEP]);
+        drop(first);
+        // The second never begins: the finished run is back.
+        drop(Place::take(&out, Taking::Overwrite).unwrap());
+        assert!(is_finished(&out));
+        assert_eq!(names(place.path()).unwrap(), ["run"]);
+        // Another training with the same name has nothing to do with what waits.
+        let first = Place::take(&out, Taking::Overwrite).unwrap();
+        std::mem::forget(first);
+        fs::remove_dir_all(&out).unwrap();
+        Place::take(&out, Taking::New).unwrap().done();
+        assert_eq!(names(place.path()).unwrap(), [".run.replaced", "run"]);
     }
 }

@@ -1,14 +1,16 @@
 //! The same run with several seeds, and how much the seed matters.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::SplitName;
 use serde::Serialize;
 
-use super::{Summary, Training};
-use crate::config::RunConfig;
+use super::{Summary, Training, place};
+use crate::config::{Recipe, RunConfig, difference};
 use crate::error::{Error, Result};
+use crate::folders;
 use crate::model::{Model, OpenOptions};
 use crate::observe::Event;
 use crate::results::experiment::Spread;
@@ -16,6 +18,8 @@ use crate::settings::Settings;
 
 /// The settings that all seeds share.
 const SETTINGS: &str = "seeds.toml";
+/// What they came to.
+const REPORT: &str = "seeds.json";
 
 /// What several seeds come to: kept in `seeds.json`.
 #[derive(Debug, Serialize)]
@@ -42,17 +46,31 @@ impl Training<'_> {
         if self.out.as_os_str().is_empty() {
             return Err(Error::NoFolder);
         }
-        let config = self.shared_settings()?;
+        self.config.validate()?;
+        let known = if self.resume { Self::settings_of_seeds(&self.out)? } else { None };
+        let config = known.clone().unwrap_or_else(|| self.config.clone());
+        if matches!(config.recipe, Recipe::Mixed(_)) {
+            return Err(Error::setting(
+                "seeds",
+                "has no effect on the head `mixed`: nothing in it is random",
+            ));
+        }
         let first = config.seed();
         let seeds: Vec<u64> = (0..u64::from(n)).map(|k| first.wrapping_add(k)).collect();
+        let series: Vec<Self> = seeds.iter().map(|&seed| self.of_seed(&config, seed)).collect();
+        self.check_series(&series)?;
+        if known.is_none() {
+            std::fs::create_dir_all(&self.out).map_err(Error::io("create", &self.out))?;
+            write_atomically(&self.out.join(SETTINGS), config.to_toml()?.as_bytes())?;
+            // The report of the series that this one replaces.
+            let _ = std::fs::remove_file(self.out.join(REPORT));
+        }
         let (mut runs, mut test) = (Vec::new(), Vec::new());
-        for &seed in &seeds {
-            self.work.tell(&Event::Note(format!("seed {seed}")));
-            let folder = self.out.join(format!("seed-{seed}"));
-            let one = Self { config: config.clone().with_seed(seed), ..self.clone() }.out(&folder);
+        for one in &series {
+            self.work.tell(&Event::Note(format!("seed {}", one.config.seed())));
             runs.push(one.run()?.summary);
             let model = Model::open(
-                &folder,
+                &one.out,
                 &OpenOptions { device: self.device.clone(), threads: self.threads, set: Vec::new() },
             )?;
             if model.source().is_some_and(|source| !source.test.is_empty()) {
@@ -62,18 +80,56 @@ impl Training<'_> {
         let seconds = Spread::of(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
         let dev = Spread::by_metric(runs.iter().map(|run| &run.dev));
         let report = SeedsReport { seeds, runs, dev, test: Spread::by_metric(&test), seconds };
-        write_atomically(&self.out.join("seeds.json"), &serde_json::to_vec_pretty(&report)?)?;
+        write_atomically(&self.out.join(REPORT), &serde_json::to_vec_pretty(&report)?)?;
         Ok(report)
     }
 
-    /// An unfinished series has settings of its own.
-    fn shared_settings(&self) -> Result<RunConfig> {
-        let known = self.out.join(SETTINGS);
-        if self.resume && known.exists() {
-            return Settings::read(&known)?.resolve();
+    /// The settings that the seeds in a folder share, but for the seed.
+    pub fn settings_of_seeds(out: &Path) -> Result<Option<RunConfig>> {
+        let path = out.join(SETTINGS);
+        if !path.exists() {
+            return Ok(None);
         }
-        std::fs::create_dir_all(&self.out).map_err(Error::io("create", &self.out))?;
-        write_atomically(&known, self.config.to_toml()?.as_bytes())?;
-        Ok(self.config.clone())
+        Settings::read(&path)?.resolve().map(Some)
     }
+
+    fn of_seed(&self, config: &RunConfig, seed: u64) -> Self {
+        let out = self.out.join(format!("seed-{seed}"));
+        Self { config: config.clone().with_seed(seed), out, ..self.clone() }
+    }
+
+    /// Refuses what would mix runs of different settings, before anything is written.
+    fn check_series(&self, series: &[Self]) -> Result<()> {
+        if self.resume {
+            return series.iter().try_for_each(Self::check_settings);
+        }
+        if self.documents.is_none() {
+            return Err(Error::NoCorpus);
+        }
+        // Settings without a run are left by a series that failed at once.
+        if !self.overwrite && self.out.join(SETTINGS).exists() && has_runs(&self.out)? {
+            let whole = self.out.join(REPORT).exists();
+            let out = self.out.clone();
+            return Err(if whole { Error::Exists(out) } else { Error::Unfinished(out) });
+        }
+        series.iter().try_for_each(|one| place::check(&one.out, self.overwrite))
+    }
+
+    /// A run that is there already must have the settings of its series.
+    fn check_settings(&self) -> Result<()> {
+        let path = self.out.join(folders::CONFIG);
+        if !path.exists() {
+            return Ok(());
+        }
+        let found: RunConfig = Settings::read(&path)?.resolve()?;
+        match difference(&found, &self.config)? {
+            Some(difference) => Err(Error::OtherSettings { path: self.out.clone(), difference }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a folder has runs of seeds.
+fn has_runs(out: &Path) -> Result<bool> {
+    Ok(place::names(out)?.iter().any(|name| name.starts_with("seed-")))
 }

@@ -1,6 +1,10 @@
 //! The library as a program that embeds it sees it: no terminal, no flags.
 
 #[cfg(test)]
+mod ensembles;
+#[cfg(test)]
+mod interruptions;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod streams;

@@ -95,6 +95,11 @@ impl Trainer<'_> {
         if due && self.progress.bad_in_a_row == 0 { self.save().map(|_| ()) } else { Ok(()) }
     }
 
+    /// Saves the end of training, if that is wanted.
+    pub(super) fn save_last(&mut self) -> Result<()> {
+        if self.plan.save_last { self.save().map(|_| ()) } else { Ok(()) }
+    }
+
     /// Saves what there is; the error that ends the run.
     pub(super) fn interrupted(&mut self) -> Error {
         match self.save() {

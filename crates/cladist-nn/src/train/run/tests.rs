@@ -27,6 +27,7 @@ fn updates_change_parameters_in_place() {
         measure: &Nothing,
         folder: None,
         resume: false,
+        save_last: false,
         watcher: &cladist_core::job::Silent,
         cancel: Cancel::default(),
     };

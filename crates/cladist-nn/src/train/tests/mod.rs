@@ -150,6 +150,7 @@ impl<'a> Run<'a> {
             measure: &Metrics { script: self.script, asked: Cell::new(0) },
             folder: self.folder,
             resume: self.resume,
+            save_last: false,
             watcher,
             cancel,
         };
