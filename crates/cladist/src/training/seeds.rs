@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use cladist_core::bundle::write_atomically;
-use cladist_core::corpus::SplitName;
+use cladist_core::corpus::{Split, SplitName};
 use serde::Serialize;
 
 use super::{Summary, Training};
 use crate::config::RunConfig;
+use crate::corpora::{Documents, Place};
 use crate::error::{Error, Result};
 use crate::model::{Model, OpenOptions};
 use crate::observe::Event;
@@ -45,6 +46,7 @@ impl Training<'_> {
         let config = self.shared_settings()?;
         let first = config.seed();
         let seeds: Vec<u64> = (0..u64::from(n)).map(|k| first.wrapping_add(k)).collect();
+        let in_memory = self.test_in_memory(&config)?;
         let (mut runs, mut test) = (Vec::new(), Vec::new());
         for &seed in &seeds {
             self.work.tell(&Event::Note(format!("seed {seed}")));
@@ -55,15 +57,30 @@ impl Training<'_> {
                 &folder,
                 &OpenOptions { device: self.device.clone(), threads: self.threads, set: Vec::new() },
             )?;
-            if model.source().is_some_and(|source| !source.test.is_empty()) {
-                test.push(model.evaluate_own(SplitName::Test, &self.bad_lines, &self.work)?.report.metrics);
-            }
+            let evaluation = match &in_memory {
+                Some(split) => Some(model.evaluate_and_keep(split, Vec::new(), &self.work)?),
+                None if model.source().is_some_and(|source| !source.test.is_empty()) => {
+                    Some(model.evaluate_own(SplitName::Test, &self.bad_lines, &self.work)?)
+                }
+                None => None,
+            };
+            test.extend(evaluation.map(|evaluation| evaluation.report.metrics));
         }
         let seconds = Spread::of(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
         let dev = Spread::by_metric(runs.iter().map(|run| &run.dev));
         let report = SeedsReport { seeds, runs, dev, test: Spread::by_metric(&test), seconds };
         write_atomically(&self.out.join("seeds.json"), &serde_json::to_vec_pretty(&report)?)?;
         Ok(report)
+    }
+
+    /// The test split of documents in memory, as the settings leave it.
+    fn test_in_memory(&self, config: &RunConfig) -> Result<Option<Split>> {
+        let Some(documents @ Documents::Memory(corpus)) = &self.documents else { return Ok(None) };
+        if corpus.test.is_none() {
+            return Ok(None);
+        }
+        let place = Place::default();
+        Ok(documents.load(&config.common.data, &self.bad_lines, place, &self.silent())?.corpus.test)
     }
 
     /// An unfinished series has settings of its own.

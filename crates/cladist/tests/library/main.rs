@@ -1,6 +1,10 @@
 //! The library as a program that embeds it sees it: no terminal, no flags.
 
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod streams;
