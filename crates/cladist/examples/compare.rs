@@ -5,7 +5,7 @@ use cladist::config::Layers;
 use cladist::core::metrics::bootstrap::ResampleOptions;
 use cladist::core::metrics::compare::compare;
 use cladist::corpus::{CorpusSource, SplitName};
-use cladist::{BadLinePolicy, DecodeOptions, EvaluateOptions, OpenOptions, Training, Work, demo};
+use cladist::{BadLinePolicy, EvaluateOptions, OpenOptions, Training, Work, demo};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let place = tempfile::tempdir()?;
@@ -27,10 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // Paired randomisation over documents.
-    let (a, b) = (
-        svm.answers(&split, &DecodeOptions::default(), &work)?,
-        parabel.answers(&split, &DecodeOptions::default(), &work)?,
-    );
+    let evaluate = EvaluateOptions::default();
+    let (a, b) = (svm.answers(&split, &evaluate)?, parabel.answers(&split, &evaluate)?);
     let (a, b) = (a.judged(&svm, &split.gold), b.judged(&parabel, &split.gold));
     let metrics = &svm.config().common.metrics;
     let options = ResampleOptions { resamples: 100, ..ResampleOptions::default() };

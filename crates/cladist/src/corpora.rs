@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use cladist_core::corpus::{self, Corpus, CorpusSource, DataConfig, DataReport, Split, SplitName};
+use cladist_core::corpus::{self, Corpus, CorpusSource, DataConfig, DataReport, SplitName};
 use cladist_core::readers::{BadLine, BadLines, Reject};
 use serde::{Deserialize, Serialize};
 
@@ -113,8 +114,9 @@ impl Rejects {
 pub enum Documents {
     /// Files, read by the settings of the run; the run folder remembers them.
     Files(CorpusSource),
-    /// Documents with their labels, in memory.
-    Memory(Box<Corpus>),
+    /// Documents with their gold sets, in memory: policies of the settings hold as for files. Shared, so that runs of
+    /// several seeds need no copies.
+    Memory(Arc<Corpus>),
 }
 
 impl From<CorpusSource> for Documents {
@@ -125,7 +127,7 @@ impl From<CorpusSource> for Documents {
 
 impl From<Corpus> for Documents {
     fn from(corpus: Corpus) -> Self {
-        Self::Memory(Box::new(corpus))
+        Self::Memory(Arc::new(corpus))
     }
 }
 
@@ -140,7 +142,7 @@ pub(crate) struct Loaded {
 }
 
 impl Documents {
-    /// Reads files, or takes what is in memory; holds out dev if the settings ask for it.
+    /// Reads files, or copies what is in memory, by the policies of the settings.
     pub(crate) fn load(
         &self,
         config: &DataConfig,
@@ -148,57 +150,27 @@ impl Documents {
         rejects: Place<'_>,
         work: &Work<'_>,
     ) -> Result<Loaded> {
-        let loaded = match self {
+        let (source, (corpus, data), rejected) = match self {
             Self::Files(source) => {
                 let source = whole_paths(source.clone())?;
                 if source.train.is_empty() {
                     return Err(Error::NoSplit { split: SplitName::Train, purpose: "to learn from" });
                 }
-                let ((corpus, data), rejected) =
+                let (read, rejected) =
                     bad.apply_at(rejects, work, |lines| corpus::load(&source, config, lines, &work.job()))?;
-                let held_out = data.split(SplitName::Train).is_some_and(|split| split.held_out > 0);
-                Loaded { source, corpus, data, rejected, held_out }
+                (source, read, rejected)
             }
             Self::Memory(corpus) => {
-                config.validate()?;
-                let mut corpus = corpus.as_ref().clone();
-                // As reading files does.
-                [&mut corpus.train, &mut corpus.dev, &mut corpus.test]
-                    .into_iter()
-                    .flatten()
-                    .flat_map(|split| &mut split.documents)
-                    .for_each(|document| config.normalise.document(document));
-                let held_out = hold_out(&mut corpus, config);
-                let source = CorpusSource::default();
-                Loaded { source, corpus, data: DataReport::default(), rejected: 0, held_out }
+                let corpus = Corpus::clone(corpus);
+                (CorpusSource::default(), corpus::adopt(corpus, config, &work.job())?, 0)
             }
         };
-        if !loaded.data.splits.is_empty() {
-            work.tell(&Event::Corpus(&loaded.data));
+        let held_out = data.split(SplitName::Train).is_some_and(|split| split.held_out > 0);
+        if !data.splits.is_empty() {
+            work.tell(&Event::Corpus(&data));
         }
-        Ok(loaded)
+        Ok(Loaded { source, corpus, data, rejected, held_out })
     }
-}
-
-/// Takes a share of train for dev, if there is none.
-fn hold_out(corpus: &mut Corpus, config: &DataConfig) -> bool {
-    let Some(train) = corpus.train.as_mut().filter(|_| corpus.dev.is_none() && config.dev > 0.0) else {
-        return false;
-    };
-    let gold: Vec<Vec<usize>> =
-        train.gold.iter().map(|gold| gold.iter().map(|label| label.index()).collect()).collect();
-    let (kept, held) = corpus::split(&gold, config.dev, config.seed, config.stratified);
-    let take = |places: &[usize], name: SplitName| Split {
-        name,
-        documents: places.iter().map(|&n| train.documents[n].clone()).collect(),
-        gold: places.iter().map(|&n| train.gold[n].clone()).collect(),
-    };
-    let (left, dev) = (take(&kept, SplitName::Train), take(&held, SplitName::Dev));
-    let any = !dev.documents.is_empty();
-    if any {
-        (corpus.train, corpus.dev) = (Some(left), Some(dev));
-    }
-    any
 }
 
 /// What a run folder remembers of its corpus.

@@ -1,6 +1,6 @@
 //! `cladist compare`: whether the second of two runs is better, on the same documents.
 
-use cladist::{DecodeOptions, Model};
+use cladist::{EvaluateOptions, Model};
 use cladist_core::metrics::bootstrap::ResampleOptions;
 use cladist_core::metrics::compare::compare;
 
@@ -16,17 +16,22 @@ pub fn run(args: &CompareArgs, session: &Session) -> anyhow::Result<()> {
     let (split, _) = read_split(&a, &args.corpus, &args.bad_lines, name, session)?;
     let (other, _) = read_split(&b, &args.corpus, &args.bad_lines, name, session)?;
     a.check_comparable(&split, &b, &other)?;
-    let (decode, work) = (DecodeOptions::default(), session.work());
-    let answers_a = a.answers(&split, &decode, &work)?;
-    let answers_b = b.answers(&other, &decode, &work)?;
+    let metrics = &a.config().common.metrics;
+    // By the same metrics, so that the same labels are looked at.
+    let evaluate = EvaluateOptions {
+        metrics: Some(metrics.clone()),
+        work: session.work(),
+        ..EvaluateOptions::default()
+    };
+    let (answers_a, answers_b) = (a.answers(&split, &evaluate)?, b.answers(&other, &evaluate)?);
     let options =
         ResampleOptions { resamples: args.resamples, seed: args.seed, ..ResampleOptions::default() };
     let rows = compare(
         &answers_a.judged(&a, &split.gold),
         &answers_b.judged(&b, &split.gold),
-        &a.config().common.metrics,
+        metrics,
         &options,
-        &work.job(),
+        &evaluate.work.job(),
     )?;
     session.view.clear();
     if args.json {

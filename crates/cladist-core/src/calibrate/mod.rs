@@ -173,6 +173,12 @@ impl Calibration {
         self.global == Map::Identity && self.levels.iter().all(|map| *map == Map::Identity)
     }
 
+    /// Whether labels of a row stay in their order, as they do with one map for all.
+    #[must_use]
+    pub fn keeps_order(&self) -> bool {
+        self.levels.is_empty() || self.is_identity()
+    }
+
     /// Calibrated scores.
     ///
     /// Labels of one map keep their order: where rounding or a flat piece of the map would make two scores of a row

@@ -62,6 +62,30 @@ pub enum CorpusError {
         /// The most frequent ones.
         examples: Vec<UnknownLabel>,
     },
+    /// Gold sets that are not one for each document.
+    #[error("the {split} split has {documents} documents and {gold} gold sets")]
+    GoldSets {
+        /// The split.
+        split: SplitName,
+        /// Its documents.
+        documents: usize,
+        /// Its gold sets.
+        gold: usize,
+    },
+    /// A gold label of another taxonomy.
+    #[error(
+        "document `{document}` of the {split} split has gold label {label} of a taxonomy with {labels} labels"
+    )]
+    ForeignLabel {
+        /// The split.
+        split: SplitName,
+        /// The id of the document.
+        document: String,
+        /// The number of the label, from 0.
+        label: usize,
+        /// Labels in the taxonomy.
+        labels: usize,
+    },
     /// An id twice in a split.
     #[error(
         "{}: id `{}` occurs twice in the {split} split, first at {}",

@@ -1,16 +1,18 @@
 //! Whole corpora: splits, their gold sets, the vocabulary they share, and the policies for what is not as it
 //! should be.
 //!
-//! [`load`] reads a corpus for training, [`load_split`] one split for a taxonomy that is given (that of a trained
-//! model); both count in a [`DataReport`] what they met. [`check`] and [`stats()`] stream, so that a corpus need not
+//! [`load`] reads a corpus for training, [`adopt`] takes one that is in memory, [`load_split`] one split for a taxonomy that is given (that of a trained
+//! model); all count in a [`DataReport`] what they met. [`check`] and [`stats()`] stream, so that a corpus need not
 //! fit into memory to be looked at.
 
+mod assemble;
 mod check;
 mod config;
 mod error;
 mod gold;
 mod held_out;
 mod leaks;
+mod memory;
 mod pairs;
 mod read;
 mod report;
@@ -33,6 +35,7 @@ pub use config::{
 pub use error::CorpusError;
 pub use gold::{MissingAncestors, UnknownLabel, UnknownReport};
 pub use leaks::{Leak, LeakReport};
+pub use memory::adopt;
 pub use pairs::PairFrequency;
 pub use read::each_document;
 pub use report::{DataReport, RepeatedId, SplitReport};
@@ -46,8 +49,9 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::readers::BadLines;
 use crate::taxonomy::{Closure, LabelSet, Taxonomy};
+use crate::text::normalise::Normalise;
+use assemble::assemble;
 use gold::{Gold, LabelOrigins};
-use leaks::LeakFinder;
 use truncate::Cut;
 
 /// Documents with their gold sets.
@@ -59,6 +63,8 @@ pub struct Split {
     pub documents: Vec<Document>,
     /// The gold set of each.
     pub gold: Vec<LabelSet>,
+    /// What was taken out of their texts already; the default for nothing.
+    pub normalised: Normalise,
 }
 
 /// A corpus in memory.
@@ -101,11 +107,23 @@ pub fn load(
     let mut report = DataReport::default();
     let mut origins = LabelOrigins::default();
     let vocabulary = vocabulary::read(source, config, &mut report.vocabulary, job)?;
-    let mut splits = assemble(source, config, bad_lines, job, &mut report, &mut origins)?;
-    let mut taxonomy = match vocabulary {
+    let splits = assemble(source, config, bad_lines, job, &mut report, &mut origins)?;
+    let taxonomy = match vocabulary {
         Some(taxonomy) => taxonomy,
         None => vocabulary::of_documents(splits.iter().flat_map(|(_, documents)| documents)),
     };
+    let corpus = settle(taxonomy, splits, config, &mut report, &origins)?;
+    Ok((corpus, report))
+}
+
+/// Policies on labels: the taxonomy that is left, and the gold sets of its labels.
+fn settle(
+    mut taxonomy: Taxonomy,
+    mut splits: Vec<Documents>,
+    config: &DataConfig,
+    report: &mut DataReport,
+    origins: &LabelOrigins,
+) -> Result<Corpus> {
     if config.truncates() {
         let cut = Cut::new(taxonomy, config)?;
         let documents = splits.iter_mut().flat_map(|(_, documents)| documents);
@@ -118,7 +136,7 @@ pub fn load(
         for document in documents() {
             gold.of(document);
         }
-        report.unknown_labels = gold.unknown(&origins);
+        report.unknown_labels = gold.unknown(origins);
         match config.unknown_labels {
             UnknownLabels::Error => report.unknown_labels.refuse().map(|()| None)?,
             UnknownLabels::Drop => None,
@@ -144,7 +162,7 @@ pub fn load(
     report.vocabulary.count(&taxonomy);
 
     let mut gold = Gold::new(&taxonomy, config.ancestors);
-    let splits: Vec<Split> = splits.into_iter().map(|split| with_gold(split, &mut gold)).collect();
+    let splits: Vec<Split> = splits.into_iter().map(|split| with_gold(split, &mut gold, config)).collect();
     report.missing_ancestors = gold.missing;
     report.repeated_labels = gold.repeated;
     let known_before =
@@ -159,7 +177,7 @@ pub fn load(
             SplitName::Test => corpus.test = Some(split),
         }
     }
-    Ok((corpus, report))
+    Ok(corpus)
 }
 
 /// Reads one split for a taxonomy that stays as it is, so that labels cannot be added: `unknown_labels = "add"` is
@@ -195,7 +213,7 @@ pub fn load_split(
     }
 
     let mut gold = Gold::new(taxonomy, config.ancestors);
-    let split = with_gold(split, &mut gold);
+    let split = with_gold(split, &mut gold, config);
     report.unknown_labels = gold.unknown(&origins);
     report.missing_ancestors = gold.missing;
     report.repeated_labels = gold.repeated;
@@ -209,88 +227,6 @@ pub fn load_split(
 }
 
 type Documents = (SplitName, Vec<Document>);
-
-/// Reads the splits, finds leaks and holds out dev; train first.
-fn assemble(
-    source: &CorpusSource,
-    config: &DataConfig,
-    bad_lines: &mut BadLines<'_>,
-    job: &Job<'_>,
-    report: &mut DataReport,
-    origins: &mut LabelOrigins,
-) -> Result<Vec<Documents>> {
-    let mut splits: Vec<Documents> = Vec::new();
-    for name in SplitName::ALL {
-        if source.files(name).is_empty() {
-            continue;
-        }
-        let mut documents = Vec::new();
-        let split = each_document(source, name, config, bad_lines, job, |document, origin| {
-            origins.see(&document, origin);
-            documents.push(document);
-            Ok(())
-        })?;
-        report.splits.push(split);
-        splits.push((name, documents));
-    }
-    find_leaks(&mut splits, config, report);
-    if config.dev > 0.0 && source.dev.is_empty() && !source.train.is_empty() {
-        hold_out(&mut splits, config, report);
-        // Train and the new dev may share texts; what they share with test was counted before.
-        let (mut sides, rest): (Vec<_>, Vec<_>) =
-            splits.into_iter().partition(|(name, _)| *name != SplitName::Test);
-        find_leaks(&mut sides, config, report);
-        splits = sides;
-        splits.extend(rest);
-    }
-    for (name, documents) in &splits {
-        if let Some(split) = report.splits.iter_mut().find(|split| split.name == *name) {
-            split.documents = documents.len();
-        }
-        if documents.is_empty() && *name == SplitName::Train {
-            return Err(CorpusError::EmptySplit(*name).into());
-        }
-    }
-    Ok(splits)
-}
-
-fn find_leaks(splits: &mut [Documents], config: &DataConfig, report: &mut DataReport) {
-    let mut finder = LeakFinder::default();
-    let drops = config.duplicates_across_splits == DuplicatesAcrossSplits::DropFromTrain;
-    for name in LeakFinder::ORDER {
-        let Some((_, documents)) = splits.iter_mut().find(|(found, _)| *found == name) else { continue };
-        let before = documents.len();
-        documents.retain(|document| {
-            let leaks = finder.is_leak(name, document);
-            !(leaks && drops && name == SplitName::Train)
-        });
-        finder.report.dropped += before - documents.len();
-    }
-    report.leaks.merge(finder.report);
-}
-
-/// Moves a share of train to a dev split of its own.
-fn hold_out(splits: &mut Vec<Documents>, config: &DataConfig, report: &mut DataReport) {
-    let Some(position) = splits.iter().position(|(name, _)| *name == SplitName::Train) else { return };
-    let documents = std::mem::take(&mut splits[position].1);
-    let labels: Vec<Vec<&str>> =
-        documents.iter().map(|document| document.labels.iter().map(String::as_str).collect()).collect();
-    let (_, held_out) = split(&labels, config.dev, config.seed, config.stratified);
-    let mut is_held_out = vec![false; documents.len()];
-    for document in held_out {
-        is_held_out[document] = true;
-    }
-    let (mut train, mut dev) = (Vec::new(), Vec::new());
-    for (document, held_out) in documents.into_iter().zip(is_held_out) {
-        if held_out { dev.push(document) } else { train.push(document) }
-    }
-    if let Some(split) = report.splits.iter_mut().find(|split| split.name == SplitName::Train) {
-        split.held_out = dev.len();
-    }
-    report.splits.insert(position + 1, SplitReport::new(SplitName::Dev));
-    splits[position].1 = train;
-    splits.insert(position + 1, (SplitName::Dev, dev));
-}
 
 fn require_labels(train: &[Document]) -> Result<()> {
     if train.iter().all(|document| document.labels.is_empty()) {
@@ -306,7 +242,7 @@ fn used_labels(taxonomy: &Taxonomy, documents: &[Document]) -> LabelSet {
     Closure::new(taxonomy).upward(&named)
 }
 
-fn with_gold((name, documents): Documents, gold: &mut Gold<'_>) -> Split {
+fn with_gold((name, documents): Documents, gold: &mut Gold<'_>, config: &DataConfig) -> Split {
     let gold = documents.iter().map(|document| gold.of(document)).collect();
-    Split { name, documents, gold }
+    Split { name, documents, gold, normalised: config.normalise }
 }

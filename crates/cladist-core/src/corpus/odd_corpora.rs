@@ -26,7 +26,7 @@ fn a_text_is_made_in_the_same_way_for_training_and_for_prediction() {
         let options = kept.read_options().expecting(Expect::Text);
         let reader = Reader::stream("new.csv", file, None, &options).unwrap();
         let documents: Vec<Document> = reader.map(|record| record.unwrap()).collect();
-        kept.normalise.documents(documents).iter().map(|document| document.text.clone()).collect()
+        kept.normalise.documents(&documents).iter().map(|document| document.text.clone()).collect()
     };
     let trained: Vec<String> = corpus.train.unwrap().documents.into_iter().map(|d| d.text).collect();
     assert_eq!(trained, ["the bus is late", "a tram is minutes late"]);

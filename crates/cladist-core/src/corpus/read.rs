@@ -24,7 +24,7 @@ pub fn each_document(
 ) -> Result<SplitReport> {
     source.require(split)?;
     job.progress.stage(&format!("read {split}"), 0);
-    let mut admission = Admission { config, seen: HashMap::new(), report: SplitReport::new(split) };
+    let mut admission = Admission::new(config, split);
     let files = source.files(split);
     for path in files {
         let mut reader =
@@ -58,10 +58,11 @@ fn read_options(config: &DataConfig, path: &Path, several: bool, job: &Job<'_>) 
     options
 }
 
-struct Admission<'a> {
+/// The policies that look at one document at a time, and what they count.
+pub(super) struct Admission<'a> {
     config: &'a DataConfig,
     seen: HashMap<String, Seen>,
-    report: SplitReport,
+    pub(super) report: SplitReport,
 }
 
 /// An id that was met.
@@ -70,9 +71,13 @@ struct Seen {
     first: Origin,
 }
 
-impl Admission<'_> {
+impl<'a> Admission<'a> {
+    pub(super) fn new(config: &'a DataConfig, split: SplitName) -> Self {
+        Self { config, seen: HashMap::new(), report: SplitReport::new(split) }
+    }
+
     /// The document as it goes on, or nothing.
-    fn admit(&mut self, mut document: Document, origin: &Origin) -> Result<Option<Document>> {
+    pub(super) fn admit(&mut self, mut document: Document, origin: &Origin) -> Result<Option<Document>> {
         let DataConfig { normalise, empty_documents, unlabelled_documents, duplicate_ids, .. } = self.config;
         normalise.document(&mut document);
         let mut drops = false;

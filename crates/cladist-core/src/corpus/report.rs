@@ -42,6 +42,9 @@ pub struct SplitReport {
     pub files: Vec<String>,
     /// The format of the first.
     pub format: Option<Format>,
+    /// Whether its documents came from memory.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_memory: bool,
     /// The fields or columns that make the text, in the order in which they are joined; none in formats without names
     /// for them.
     pub text_fields: Vec<String>,
@@ -80,6 +83,7 @@ impl SplitReport {
             name,
             files: Vec::new(),
             format: None,
+            in_memory: false,
             text_fields: Vec::new(),
             tally: Tally::default(),
             empty_documents: 0,
@@ -125,6 +129,7 @@ impl fmt::Display for SplitReport {
         write!(f, "{}: {}", self.name, counted(self.documents, "document"))?;
         match self.format {
             Some(format) => write!(f, ", {format}")?,
+            None if self.in_memory => write!(f, ", in memory")?,
             None => write!(f, ", held out of train")?,
         }
         if !self.text_fields.is_empty() {

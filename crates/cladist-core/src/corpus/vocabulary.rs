@@ -13,7 +13,7 @@ use crate::taxonomy::{Taxonomy, io};
 /// What a vocabulary came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VocabularyReport {
-    /// The file it is from; `None` if the labels are those of the documents.
+    /// The file it is from, or that it was in memory; `None` if the labels are those of the documents.
     pub path: Option<String>,
     /// Labels.
     pub labels: usize,

@@ -21,9 +21,6 @@ mod coherence;
 mod filter;
 mod thresholds;
 
-use std::ops::Deref;
-use std::sync::Arc;
-
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -125,15 +122,6 @@ impl DecodeConfig {
 
     /// Checks the settings against a taxonomy.
     pub fn build<'a>(&self, taxonomy: &'a Taxonomy) -> Result<Decoder<'a>> {
-        self.decoder(Labels::Borrowed(taxonomy))
-    }
-
-    /// The same for a decoder that keeps its taxonomy, as a server needs it.
-    pub fn build_shared(&self, taxonomy: Arc<Taxonomy>) -> Result<Decoder<'static>> {
-        self.decoder(Labels::Shared(taxonomy))
-    }
-
-    fn decoder<'a>(&self, taxonomy: Labels<'a>) -> Result<Decoder<'a>> {
         self.validate()?;
         let Self {
             rule,
@@ -149,8 +137,8 @@ impl DecodeConfig {
         } = self;
         Ok(Decoder {
             rule: *rule,
-            thresholds: threshold.resolve(&taxonomy)?,
-            filter: LabelFilter::new(include, exclude, &taxonomy)?,
+            thresholds: threshold.resolve(taxonomy)?,
+            filter: LabelFilter::new(include, exclude, taxonomy)?,
             taxonomy,
             top_k: top_k.unwrap_or(usize::MAX),
             at_least: *at_least,
@@ -162,28 +150,27 @@ impl DecodeConfig {
     }
 }
 
-/// A taxonomy that is the decoder's or somebody else's.
-#[derive(Debug, Clone)]
-enum Labels<'a> {
-    Borrowed(&'a Taxonomy),
-    Shared(Arc<Taxonomy>),
+/// Label sets of documents, and the scores they were chosen by.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decoded {
+    /// Scores as decoding sees them; the best of each document if there is a limit.
+    pub scores: Scores,
+    /// The chosen labels.
+    pub sets: Vec<LabelSet>,
 }
 
-impl Deref for Labels<'_> {
-    type Target = Taxonomy;
-
-    fn deref(&self) -> &Taxonomy {
-        match self {
-            Self::Borrowed(taxonomy) => taxonomy,
-            Self::Shared(taxonomy) => taxonomy,
-        }
+impl Decoded {
+    /// Appends other documents.
+    pub fn append(&mut self, other: Self) {
+        self.scores.append(other.scores);
+        self.sets.extend(other.sets);
     }
 }
 
 /// Turns scores into label sets of one taxonomy.
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
-    taxonomy: Labels<'a>,
+    taxonomy: &'a Taxonomy,
     filter: LabelFilter,
     rule: Rule,
     /// By label.
@@ -197,12 +184,6 @@ pub struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// The same with another filter, such as that of a single request.
-    #[must_use]
-    pub fn with_filter(self, filter: LabelFilter) -> Self {
-        Self { filter, ..self }
-    }
-
     /// Whether [`Decoder::prepare`] makes scores coherent.
     #[must_use]
     pub fn makes_coherent(&self) -> bool {
@@ -215,7 +196,7 @@ impl Decoder<'_> {
     pub fn prepare(&self, scores: Scores) -> Scores {
         let mut scores = self.filtered(scores);
         if self.coherence {
-            scores = self.filtered(make_coherent(&scores, &self.taxonomy));
+            scores = self.filtered(make_coherent(&scores, self.taxonomy));
         }
         scores
     }
@@ -234,6 +215,18 @@ impl Decoder<'_> {
         let by_rank =
             one_threshold && self.rule == Rule::Threshold && !self.coherence && self.filter.allows_all();
         (by_rank && self.top_k < usize::MAX).then_some(self.top_k)
+    }
+
+    /// Label sets of all scores, and then the `most` best of the scores alone: a limit changes no label set.
+    #[must_use]
+    pub fn decode_keeping(&self, scores: Scores, most: Option<usize>) -> Decoded {
+        let scores = self.prepare(scores);
+        let sets = self.decode(&scores);
+        let scores = match most {
+            Some(most) => scores.keep_best(most),
+            None => scores,
+        };
+        Decoded { scores, sets }
     }
 
     /// The chosen labels of each document, prepared or not.
@@ -255,7 +248,7 @@ impl Decoder<'_> {
             .into_par_iter()
             .with_min_len(256)
             .map_init(
-                || Workspace::new(&self.taxonomy),
+                || Workspace::new(self.taxonomy),
                 |space, document| {
                     let count = scores.counts().get(document).filter(|_| self.rule == Rule::PredictedCount);
                     finish(self.choose(scores.row(document), count.copied(), space))

@@ -121,26 +121,6 @@ fn what_is_excluded_never_comes_back_and_what_is_below_it_stays() {
 }
 
 #[test]
-fn a_decoder_can_keep_its_taxonomy() {
-    let taxonomy = diamond();
-    let row = scores(&taxonomy, &[&[("a", 0.4), ("d", 0.9)]]);
-    let config = DecodeConfig { closure: ClosureRule::CloseUpward, ..DecodeConfig::default() };
-    let expected = config.build(&taxonomy).unwrap().decode(&row);
-    let decoder: Decoder<'static> = config.build_shared(Arc::new(taxonomy)).unwrap();
-    assert_eq!(std::thread::spawn(move || decoder.decode(&row)).join().unwrap(), expected);
-}
-
-#[test]
-fn a_request_can_have_a_filter_of_its_own() {
-    let taxonomy = diamond();
-    let row = scores(&taxonomy, &[&[("a", 0.8), ("d", 0.9)]]);
-    let decoder = DecodeConfig::default().build(&taxonomy).unwrap();
-    let filter = LabelFilter::new(&[], &["d".into()], &taxonomy).unwrap();
-    assert_eq!(decoder.clone().with_filter(filter).answer(&row), scores(&taxonomy, &[&[("a", 0.8)]]));
-    assert_eq!(decoder.answer(&row), row);
-}
-
-#[test]
 fn settings_are_read_from_each_form_and_refused_by_name() {
     let config: DecodeConfig =
         serde_json::from_str(r#"{"threshold": {"default": 0.4, "labels": {"d": 0.1}}, "top_k": 3}"#).unwrap();
@@ -332,6 +312,15 @@ proptest! {
         if let Some(most) = decoder.needed_labels() {
             prop_assert_eq!(decoder.decode(&scores.clone().keep_best(most)), decoder.decode(&scores));
         }
+    }
+
+    #[test]
+    fn a_limit_on_scores_changes_no_label_set(case in cases(), config in configs(), most in 0usize..4) {
+        let Case { taxonomy, scores, .. } = case;
+        let decoder = config.build(&taxonomy).unwrap();
+        let Decoded { scores: kept, sets } = decoder.decode_keeping(scores.clone(), Some(most));
+        prop_assert_eq!(sets, decoder.decode(&scores));
+        prop_assert_eq!(kept, decoder.prepare(scores).keep_best(most));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use groups::{BranchRow, GroupScores, LevelRow};
 pub use options::{LabelSpace, MetricOptions, Propensity, PropensityNumbers, PropensityPreset};
 pub use reliability::{EceOver, ReliabilityBin, expected_calibration_error};
 pub use report::{LabelRow, Report};
-pub use samples::{can_be_resampled, needed_labels};
+pub use samples::can_be_resampled;
 pub use shots::{ShotMeans, ShotRow};
 pub use table::{METRICS, MetricInfo, find};
 pub use view::Judged;

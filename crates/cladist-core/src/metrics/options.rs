@@ -121,7 +121,8 @@ pub struct MetricOptions {
     /// Bins of equal width for the expected calibration error.
     pub ece_bins: usize,
     /// Look at this many of the best labels of each document and take the others for not scored; 0 looks at all.
-    /// Saves memory on very many labels. Metrics of all scores then differ: R-Precision, ECE and violations.
+    /// Saves memory on very many labels. Label sets stay the same; metrics of all scores differ: R-Precision, ECE and
+    /// violations.
     pub max_labels: usize,
 }
 
@@ -177,8 +178,8 @@ impl MetricOptions {
         Ok(())
     }
 
-    /// The labels of a document that metrics look at: what a classifier needs to give, as
-    /// [`crate::Request::top_k`] says it.
+    /// How many of the best labels of a document metrics look at; none for all. Decoding may need more:
+    /// [`crate::decode::Decoder::needed_labels`].
     #[must_use]
     pub fn top_k(&self) -> Option<usize> {
         (self.max_labels > 0).then_some(self.max_labels)

@@ -7,12 +7,12 @@
 use rayon::prelude::*;
 
 use super::options::MetricOptions;
-use super::table::{MetricInfo, Reach, Source, find};
+use super::table::{MetricInfo, Source, find};
 use super::view::{Judged, View, Viewer};
 use super::{CHUNK, LabelSpace, Sets};
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::taxonomy::{Closure, LabelId, LabelSet};
+use crate::taxonomy::{Closure, LabelId};
 
 /// A document's part in one group.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,29 +44,6 @@ pub(super) type Sums = Vec<(f64, f64)>;
 #[must_use]
 pub fn can_be_resampled(name: &str) -> bool {
     find(name).is_some_and(|(info, _)| !matches!(info.source, Source::Whole))
-}
-
-/// How many of the best labels of each document these metrics look at, for documents with this gold; none if they may look
-/// at all of them, or if a name is unknown.
-///
-/// Metrics of label sets look at no score: what decoding needs is for [`crate::decode::Decoder::needed_labels`] to say.
-/// Ranking metrics look at their k best, R-Precision in one ranking at as many as a document has gold labels. R-Precision
-/// by level, the expected calibration error over pairs and violations of the hierarchy look at every score.
-#[must_use]
-pub fn needed_labels(names: &[String], gold: &[LabelSet]) -> Option<usize> {
-    let mut needed = 0;
-    for name in names {
-        let (info, number) = find(name)?;
-        let own = match info.reach {
-            Reach::Nothing => 0,
-            Reach::Cutoff => number?,
-            Reach::Best => 1,
-            Reach::Gold => gold.iter().map(|gold| gold.len()).max().unwrap_or(0),
-            Reach::Everything => return None,
-        };
-        needed = needed.max(own);
-    }
-    Some(needed)
 }
 
 impl Samples {

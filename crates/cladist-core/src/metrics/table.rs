@@ -21,21 +21,6 @@ pub(crate) enum Source {
     Whole,
 }
 
-/// How far down a ranking a metric looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// At label sets alone.
-    Nothing,
-    /// At the best label.
-    Best,
-    /// At the best k.
-    Cutoff,
-    /// At as many as the document has gold labels.
-    Gold,
-    /// At all scores.
-    Everything,
-}
-
 /// A metric as help and documentation show it.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricInfo {
@@ -46,23 +31,16 @@ pub struct MetricInfo {
     /// One line on what it is. Y: gold, P: decoded, per document.
     pub definition: &'static str,
     pub(crate) source: Source,
-    pub(crate) reach: Reach,
     /// The value when the denominator is 0; none if the metric is then left out.
     pub(crate) empty: Option<f64>,
 }
 
 const fn up(name: &'static str, source: Source, definition: &'static str) -> MetricInfo {
-    MetricInfo { name, higher_is_better: true, definition, source, reach: Reach::Nothing, empty: None }
+    MetricInfo { name, higher_is_better: true, definition, source, empty: None }
 }
 
 const fn down(name: &'static str, definition: &'static str) -> MetricInfo {
-    let reach = Everything;
-    MetricInfo { name, higher_is_better: false, definition, source: Whole, reach, empty: None }
-}
-
-/// A metric of the ranking.
-const fn ranked(reach: Reach, info: MetricInfo) -> MetricInfo {
-    MetricInfo { reach, ..info }
+    MetricInfo { name, higher_is_better: false, definition, source: Whole, empty: None }
 }
 
 /// Precision is 0, not unknown, when nothing is predicted.
@@ -70,7 +48,6 @@ const fn or_zero(info: MetricInfo) -> MetricInfo {
     MetricInfo { empty: Some(0.0), ..info }
 }
 
-use Reach::{Best, Cutoff, Everything, Gold};
 use Source::{Documents, LabelF1, LevelMean, Numbered, Whole};
 
 /// Every metric that a report can hold.
@@ -117,71 +94,44 @@ pub static METRICS: &[MetricInfo] = &[
     ),
     up("hamming-accuracy", Whole, "share of (document, label) cells on which P and Y agree"),
     up("set-accuracy", Documents(f1::set_accuracy), "share of documents with P = Y"),
-    ranked(
-        Best,
-        up(
-            "accuracy",
-            Documents(ranking::accuracy),
-            "share of documents with gold whose best-ranked label is gold",
-        ),
+    up(
+        "accuracy",
+        Documents(ranking::accuracy),
+        "share of documents with gold whose best-ranked label is gold",
     ),
-    ranked(Cutoff, up("p@<k>", Numbered(ranking::precision), "mean over documents of |top-k ∩ Y| / k")),
-    ranked(
-        Cutoff,
-        up("r@<k>", Numbered(ranking::recall), "mean over documents with gold of |top-k ∩ Y| / |Y|"),
+    up("p@<k>", Numbered(ranking::precision), "mean over documents of |top-k ∩ Y| / k"),
+    up("r@<k>", Numbered(ranking::recall), "mean over documents with gold of |top-k ∩ Y| / |Y|"),
+    up(
+        "rp@<k>",
+        Numbered(ranking::r_precision),
+        "mean over documents with gold of |top-k ∩ Y| / min(k, |Y|)",
     ),
-    ranked(
-        Cutoff,
-        up(
-            "rp@<k>",
-            Numbered(ranking::r_precision),
-            "mean over documents with gold of |top-k ∩ Y| / min(k, |Y|)",
-        ),
+    up(
+        "ndcg@<k>",
+        Numbered(ranking::ndcg),
+        "mean over documents with gold of DCG@k / ideal DCG@k, discount log2(rank + 1)",
     ),
-    ranked(
-        Cutoff,
-        up(
-            "ndcg@<k>",
-            Numbered(ranking::ndcg),
-            "mean over documents with gold of DCG@k / ideal DCG@k, discount log2(rank + 1)",
-        ),
+    up(
+        "psp@<k>",
+        Numbered(ranking::ps_precision),
+        "Σ inverse propensity of hits in top-k / Σ of the k largest in Y",
     ),
-    ranked(
-        Cutoff,
-        up(
-            "psp@<k>",
-            Numbered(ranking::ps_precision),
-            "Σ inverse propensity of hits in top-k / Σ of the k largest in Y",
-        ),
+    up("psndcg@<k>", Numbered(ranking::ps_ndcg), "psp@k with discounted ranks"),
+    up(
+        "r-precision-micro",
+        Documents(ranking::flat_r_precision),
+        "mean over documents with gold of |top-|Y| ∩ Y| / |Y|, all levels in one ranking",
     ),
-    ranked(Cutoff, up("psndcg@<k>", Numbered(ranking::ps_ndcg), "psp@k with discounted ranks")),
-    ranked(
-        Gold,
-        up(
-            "r-precision-micro",
-            Documents(ranking::flat_r_precision),
-            "mean over documents with gold of |top-|Y| ∩ Y| / |Y|, all levels in one ranking",
-        ),
+    up(
+        "r-precision-gold-weighted",
+        Documents(ranking::gold_weighted_r_precision),
+        "Σ hits of the level-wise R-Precision / Σ|Y|",
     ),
-    ranked(
-        Everything,
-        up(
-            "r-precision-gold-weighted",
-            Documents(ranking::gold_weighted_r_precision),
-            "Σ hits of the level-wise R-Precision / Σ|Y|",
-        ),
-    ),
-    ranked(
-        Everything,
-        up("r-precision-macro", LevelMean, "mean of r-precision-level-n over levels with gold"),
-    ),
-    ranked(
-        Everything,
-        up(
-            "r-precision-level-<n>",
-            Numbered(ranking::level_r_precision),
-            "R-Precision among the labels of level n, over documents with gold there",
-        ),
+    up("r-precision-macro", LevelMean, "mean of r-precision-level-n over levels with gold"),
+    up(
+        "r-precision-level-<n>",
+        Numbered(ranking::level_r_precision),
+        "R-Precision among the labels of level n, over documents with gold there",
     ),
     or_zero(up(
         "hierarchical-precision-micro",
@@ -199,44 +149,22 @@ pub static METRICS: &[MetricInfo] = &[
     up("hierarchical-recall-micro-open", Documents(hierarchical::open_recall), "Σ|P∩anc(Y)| / Σ|anc(Y)|"),
     up("hierarchical-f1-micro-open", Documents(hierarchical::open_f1), "2Σ|P∩anc(Y)| / (Σ|P| + Σ|anc(Y)|)"),
     up("hierarchical-f1-macro-open", LabelF1(Sets::Open, None), "macro-f1 on P and anc(Y)"),
-    ranked(
-        Cutoff,
-        up(
-            "<class>-p@<k>",
-            Whole,
-            "mean over labels of the class of (documents with the label in top-k and gold) / (in top-k), 0 if none",
-        ),
+    up(
+        "<class>-p@<k>",
+        Whole,
+        "mean over labels of the class of (documents with the label in top-k and gold) / (in top-k), 0 if none",
     ),
-    ranked(
-        Cutoff,
-        up(
-            "<class>-r@<k>",
-            Whole,
-            "mean over labels of the class of (documents with the label in top-k and gold) / (gold), 0 if none",
-        ),
+    up(
+        "<class>-r@<k>",
+        Whole,
+        "mean over labels of the class of (documents with the label in top-k and gold) / (gold), 0 if none",
     ),
-    ranked(
-        Cutoff,
-        up(
-            "<class>-f@<k>",
-            Whole,
-            "mean over labels of the class of each label's 2PR/(P+R), 0 if both are 0",
-        ),
-    ),
-    ranked(
-        Cutoff,
-        up("<class>-p@<k>-present", Whole, "<class>-p@k over labels with gold in the evaluated documents"),
-    ),
-    ranked(
-        Cutoff,
-        up("<class>-r@<k>-present", Whole, "<class>-r@k over labels with gold in the evaluated documents"),
-    ),
-    ranked(
-        Cutoff,
-        up("<class>-f@<k>-present", Whole, "<class>-f@k over labels with gold in the evaluated documents"),
-    ),
+    up("<class>-f@<k>", Whole, "mean over labels of the class of each label's 2PR/(P+R), 0 if both are 0"),
+    up("<class>-p@<k>-present", Whole, "<class>-p@k over labels with gold in the evaluated documents"),
+    up("<class>-r@<k>-present", Whole, "<class>-r@k over labels with gold in the evaluated documents"),
+    up("<class>-f@<k>-present", Whole, "<class>-f@k over labels with gold in the evaluated documents"),
     down("ece", "expected calibration error over all scored (document, label) pairs"),
-    ranked(Best, down("ece-top", "expected calibration error over the best-ranked label of each document")),
+    down("ece-top", "expected calibration error over the best-ranked label of each document"),
     down(
         "coherence-violations",
         "scored parent–child pairs in which the child's score is above the parent's",

@@ -43,6 +43,14 @@ impl Judged<'_> {
         };
         mismatch("rows of scores", self.scores.len(), "gold sets", self.gold.len())?;
         mismatch("decoded sets", self.predicted.len(), "gold sets", self.gold.len())?;
+        let n_labels = self.taxonomy.n_labels();
+        for (sets, place) in [(self.gold, "gold sets"), (self.predicted, "decoded sets")] {
+            // Sets are ascending.
+            let beyond = sets.iter().filter_map(|set| set.last()).find(|label| label.index() >= n_labels);
+            if let Some(label) = beyond {
+                return Err(Error::UnknownLabel { place, id: label.index().to_string() });
+            }
+        }
         if !self.counts.counts.is_empty() {
             mismatch(
                 "label counts",

@@ -32,7 +32,8 @@ impl Violations {
         (self.pairs > 0).then(|| self.violated as f64 / self.pairs as f64)
     }
 
-    pub(crate) fn add(&mut self, other: Self) {
+    /// Adds those of other documents.
+    pub fn add(&mut self, other: Self) {
         self.pairs += other.pairs;
         self.violated += other.violated;
     }

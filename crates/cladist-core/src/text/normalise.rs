@@ -45,26 +45,20 @@ impl Normalise {
         }
     }
 
-    /// Documents with their texts normalised. Nothing is copied if nothing is asked for, and no text is copied first if
-    /// something is.
+    /// Documents with their texts normalised; the documents themselves if nothing is asked for. No text is copied
+    /// before it is normalised.
     #[must_use]
-    pub fn documents<'a>(&self, documents: impl Into<Cow<'a, [Document]>>) -> Cow<'a, [Document]> {
-        match documents.into() {
-            same if self.is_identity() => same,
-            Cow::Owned(mut documents) => {
-                documents.iter_mut().for_each(|document| self.document(document));
-                Cow::Owned(documents)
-            }
-            Cow::Borrowed(documents) => {
-                let normalised = documents.iter().map(|Document { id, text, labels, features }| Document {
-                    id: id.clone(),
-                    text: self.apply(text).into_owned(),
-                    labels: labels.clone(),
-                    features: features.clone(),
-                });
-                Cow::Owned(normalised.collect())
-            }
+    pub fn documents<'a>(&self, documents: &'a [Document]) -> Cow<'a, [Document]> {
+        if self.is_identity() {
+            return Cow::Borrowed(documents);
         }
+        let of = |Document { id, text, labels, features }: &Document| Document {
+            id: id.clone(),
+            text: if features.is_none() { self.apply(text).into_owned() } else { text.clone() },
+            labels: labels.clone(),
+            features: features.clone(),
+        };
+        Cow::Owned(documents.iter().map(of).collect())
     }
 
     /// The text without what was to go. If words or punctuation went, white space becomes single spaces.
@@ -232,12 +226,11 @@ mod tests {
     fn documents_are_copied_only_if_something_is_asked_for() {
         let documents = vec![Document::from_text("1", "The BUS")];
         assert!(
-            matches!(Normalise::default().documents(&documents[..]), Cow::Borrowed(same) if same == documents)
+            matches!(Normalise::default().documents(&documents), Cow::Borrowed(same) if same == documents)
         );
         let lower = Normalise { lowercase: true, ..Normalise::default() };
         let expected = [Document::from_text("1", "the bus")];
-        assert_eq!(*lower.documents(&documents[..]), expected);
-        assert_eq!(*lower.documents(documents), expected);
+        assert_eq!(*lower.documents(&documents), expected);
     }
 
     proptest! {

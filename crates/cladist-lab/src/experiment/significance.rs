@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use cladist::results::experiment::{Results, Run, Tests};
-use cladist::{DecodeOptions, Event, Model};
+use cladist::{EvaluateOptions, Event, Model};
 use cladist_core::metrics::bootstrap::ResampleOptions;
 use cladist_core::metrics::compare::Contributions;
 
@@ -104,7 +104,8 @@ fn contributions(plan: &Plan<'_>, run: &Run, options: &ResampleOptions, out: &Pa
     let model = Model::open(&folder, &plan.spec.open())?;
     let split = own_split(&model, plan)?;
     let work = &plan.spec.work;
-    let answers = model.answers(&split, &DecodeOptions::default(), work)?;
+    let options_of_run = EvaluateOptions { work: work.clone(), ..EvaluateOptions::default() };
+    let answers = model.answers(&split, &options_of_run)?;
     let judged = answers.judged(&model, &split.gold);
     let metrics = &model.config().common.metrics;
     Ok(Contributions::collect(&judged, &options.metrics, metrics, &work.job())?)

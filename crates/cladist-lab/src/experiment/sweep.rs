@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use cladist::results::experiment::{Results, Swept, SweptRow};
-use cladist::{DecodeOptions, Event, Model, OpenOptions};
+use cladist::{DecodeOptions, EvaluateOptions, Event, Model, OpenOptions};
 
 use super::own_split;
 use super::plan::Plan;
@@ -37,7 +37,8 @@ pub(super) fn run(
         let start = Instant::now();
         // The sets are what the search found: thresholds were fitted on scores of another kind.
         let decode = DecodeOptions { threshold: Some(0.5), ..DecodeOptions::default() };
-        let answers = model.answers(&split, &decode, work)?;
+        let options = EvaluateOptions { decode, work: work.clone(), ..EvaluateOptions::default() };
+        let answers = model.answers(&split, &options)?;
         let seconds = start.elapsed().as_secs_f64();
         let report = answers.report(&model, &split.gold, &model.config().common.metrics, work)?;
         let metrics: BTreeMap<String, f64> = (results.columns.iter())

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use cladist_core::decode::Decoded;
 use cladist_core::{Cancel, Scores};
 use cladist_nn::model::NeuralModel;
 use cladist_nn::train::progress::{DevReport, StepReport, Watcher};
@@ -26,7 +27,10 @@ impl Watcher for Clock {
 struct Nothing;
 
 impl Measure for Nothing {
-    fn measure(&self, _: &Scores) -> cladist_core::Result<BTreeMap<String, f64>> {
+    fn decode(&self, scores: Scores) -> cladist_core::Result<Decoded> {
+        Ok(Decoded { scores, sets: Vec::new() })
+    }
+    fn measure(&self, _: &Decoded) -> cladist_core::Result<BTreeMap<String, f64>> {
         Ok(BTreeMap::new())
     }
     fn higher_is_better(&self, _: &str) -> Option<bool> {

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use burn::module::Module;
+use cladist_core::decode::Decoded;
 use cladist_core::{Cancel, LabelSet, Scores};
 
 use super::beside::Beside;
@@ -33,8 +34,11 @@ use crate::tokens::Sequence;
 
 /// How scores of dev are judged.
 pub trait Measure {
-    /// Metrics by name.
-    fn measure(&self, scores: &Scores) -> cladist_core::Result<BTreeMap<String, f64>>;
+    /// Label sets of some documents of dev, and what is kept of their scores: those of all labels are in memory for so
+    /// many documents alone.
+    fn decode(&self, scores: Scores) -> cladist_core::Result<Decoded>;
+    /// Metrics of all documents by name.
+    fn measure(&self, decoded: &Decoded) -> cladist_core::Result<BTreeMap<String, f64>>;
     /// Whether more of a metric is better; `None` if there is none of that name.
     fn higher_is_better(&self, metric: &str) -> Option<bool>;
 }

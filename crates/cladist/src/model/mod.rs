@@ -1,5 +1,6 @@
 //! A trained model: opened from a run folder or bundle, shared between threads, asked for labels, reasons and figures.
 
+mod answers;
 mod bundle;
 mod decode;
 mod evaluate;
@@ -20,9 +21,10 @@ use cladist_core::{Classifier, Document, LabelCounts, Request, Scores, Taxonomy}
 use cladist_nn::model::NeuralModel;
 use serde::{Deserialize, Serialize};
 
+pub use answers::Answers;
+pub(crate) use answers::{PART, Scored};
 pub use decode::DecodeOptions;
-pub use evaluate::{Answers, EvaluateOptions, same_documents};
-pub(crate) use evaluate::{Scored, prepared};
+pub use evaluate::{EvaluateOptions, same_documents};
 pub use explain::{ExplainMethod, ExplainOptions};
 pub use predict::{PredictOptions, PredictedLabel, PredictedSequence, Prediction};
 pub use stream::Batch;

@@ -1,17 +1,18 @@
-//! What is chosen and reported on dev, from scores that are computed once.
+//! What is chosen and reported on dev, from scores that are computed once wherever they are enough.
 
 use std::path::Path;
 
 use cladist_core::calibrate::fit_thresholds;
 use cladist_core::corpus::{Split, SplitName};
 use cladist_core::decode::Thresholds;
+use cladist_core::mixed::Mixed;
 use cladist_core::pipeline::Pipeline;
-use cladist_core::{Request, Scores};
+use cladist_core::{Document, Request, Scores};
 
 use crate::config::{Common, ThresholdSource};
 use crate::corpora::Loaded;
 use crate::error::Result;
-use crate::model::{DecodeOptions, EvaluateOptions, Model, Scored, prepared};
+use crate::model::{EvaluateOptions, Model, PART, Scored};
 use crate::observe::{Event, Work};
 use crate::reports;
 use crate::results::Evaluation;
@@ -25,11 +26,44 @@ pub(super) struct Chosen {
     scored: Option<Scored>,
 }
 
-/// Scores dev once. Its texts are normalised already.
+/// Scores dev, the labels that metrics look at. Its texts are normalised already.
 pub(super) fn score(pipeline: &Pipeline, common: &Common, dev: &Split, work: &Work<'_>) -> Result<Scores> {
     work.job().progress.stage("score dev", dev.documents.len() as u64);
     let request = Request { job: work.job(), top_k: common.metrics.top_k(), ..Request::default() };
-    Ok(pipeline.model.score(&dev.documents, &request)?)
+    let mut scores = Scores::new();
+    for documents in parts(common, dev) {
+        scores.append(pipeline.model.score(documents, &request)?);
+    }
+    Ok(scores)
+}
+
+/// The same of each member of an ensemble.
+pub(super) fn member_scores(
+    mixed: &Mixed,
+    common: &Common,
+    dev: &Split,
+    work: &Work<'_>,
+) -> Result<Vec<Scores>> {
+    work.job().progress.stage("score dev", dev.documents.len() as u64);
+    let request = Request { job: work.job(), ..Request::default() };
+    let mut all: Vec<Scores> = Vec::new();
+    for documents in parts(common, dev) {
+        for (n, mut scores) in mixed.member_scores(documents, &request)?.into_iter().enumerate() {
+            if let Some(most) = common.metrics.top_k() {
+                scores = scores.keep_best(most);
+            }
+            match all.get_mut(n) {
+                Some(member) => member.append(scores),
+                None => all.push(scores),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Documents that are scored at a time: all, or few enough for the scores of all labels if fewer are kept.
+fn parts<'d>(common: &Common, dev: &'d Split) -> impl Iterator<Item = &'d [Document]> {
+    dev.documents.chunks(common.metrics.top_k().map_or(usize::MAX, |_| PART))
 }
 
 /// Calibration, and thresholds with what they reach, chosen on the raw scores of dev.
@@ -50,9 +84,10 @@ pub(super) fn choose(
         return Ok(Chosen { thresholds: fixed(), value: None, scored: Some(scored) });
     }
     let decoder = common.decode.build(taxonomy)?;
-    let scores = prepared(&decoder, &scored.scores);
-    let fitted = fit_thresholds(&scores, &dev.gold, taxonomy, &common.fit_thresholds)?;
-    drop(scores);
+    let coherent = decoder.makes_coherent().then(|| decoder.prepare(scored.scores.clone()));
+    let scores = coherent.as_ref().unwrap_or(&scored.scores);
+    let fitted = fit_thresholds(scores, &dev.gold, taxonomy, &common.fit_thresholds)?;
+    drop(coherent);
     Ok(Chosen { thresholds: fitted.thresholds, value: Some(fitted.value), scored: Some(scored) })
 }
 
@@ -71,8 +106,8 @@ pub(super) fn judge(
     work: &Work<'_>,
 ) -> Result<Option<Evaluation>> {
     let (Some(dev), Some(scored)) = (loaded.corpus.dev.as_ref(), chosen.scored) else { return Ok(None) };
-    let answers = model.decoded(scored, &DecodeOptions::default())?;
     let options = EvaluateOptions { work: work.clone(), ..EvaluateOptions::default() };
+    let answers = model.answers_from(scored, dev, &options)?;
     let mut evaluation = model.judge(&answers, dev, &options)?;
     evaluation.files = loaded.data.split(SplitName::Dev).map(|split| split.files.clone()).unwrap_or_default();
     Ok(Some(evaluation))

@@ -120,14 +120,14 @@ fn weigh(
     } else {
         Weights::even(members.len(), corpus.taxonomy.n_labels())
     };
-    work.job().progress.stage("score dev", dev.documents.len() as u64);
-    let request = Request { job: work.job(), ..Request::default() };
-    let scores = mixed.member_scores(&dev.documents, &request)?;
+    let scores = dev::member_scores(&mixed, &config.common, dev, work)?;
     let fitted = fit(even, &scores, &dev.gold, recipe);
     let mixed = Arc::new(mixed.with_weights(fitted.weights.clone())?);
-    let mean = mixed.mean(&scores, &Request::default());
-    drop(scores);
     let mut pipeline = Pipeline::new(Arc::clone(&mixed) as _, config.common.data.normalise);
+    let whole = metrics.top_k().is_none().then(|| mixed.mean(&scores, &Request::default()));
+    drop(scores);
+    // The best labels of members are not those of the ensemble.
+    let mean = whole.map_or_else(|| dev::score(&pipeline, &config.common, dev, work), Ok)?;
     let chosen = dev::choose(&mut pipeline, &config.common, Some((dev, mean)))?;
     let parts = Parts {
         config: config.clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{Corpus, Split, SplitName};
-use cladist_core::decode::Rule;
+use cladist_core::decode::{Decoded, Rule};
 use cladist_core::metrics;
 use cladist_core::pipeline::Pipeline;
 use cladist_core::{Job, LabelCounts, Scores, Taxonomy};
@@ -24,7 +24,7 @@ use crate::corpora::{DataCard, Documents, Loaded};
 use crate::error::{Error, Result};
 use crate::folders;
 use crate::html;
-use crate::model::{Model, Parts, TrainedOn, prepared, save};
+use crate::model::{Model, Parts, TrainedOn, save};
 use crate::observe::{Event, Watch};
 use crate::results::Evaluation;
 use crate::threads::Threads;
@@ -223,15 +223,16 @@ struct Judge<'a> {
 }
 
 impl Measure for Judge<'_> {
-    fn measure(&self, scores: &Scores) -> cladist_core::Result<BTreeMap<String, f64>> {
-        let Some(dev) = self.dev else { return Ok(BTreeMap::new()) };
+    fn decode(&self, scores: Scores) -> cladist_core::Result<Decoded> {
         let decoder = self.common.decode.build(self.taxonomy)?;
-        let scores = prepared(&decoder, scores);
-        let predicted = decoder.decode(&scores);
-        let options = &self.common.metrics;
+        Ok(decoder.decode_keeping(scores, self.common.metrics.top_k()))
+    }
+
+    fn measure(&self, decoded: &Decoded) -> cladist_core::Result<BTreeMap<String, f64>> {
+        let Some(dev) = self.dev else { return Ok(BTreeMap::new()) };
+        let (Decoded { scores, sets }, options) = (decoded, &self.common.metrics);
         let job = Job::silent();
-        let report =
-            metrics::evaluate(&scores, &predicted, &dev.gold, self.taxonomy, self.counts, options, &job)?;
+        let report = metrics::evaluate(scores, sets, &dev.gold, self.taxonomy, self.counts, options, &job)?;
         Ok(report.metrics)
     }
 

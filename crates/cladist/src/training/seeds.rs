@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cladist_core::bundle::write_atomically;
-use cladist_core::corpus::SplitName;
+use cladist_core::corpus::{Split, SplitName};
 use serde::Serialize;
 
 use super::{Summary, Training, place};
 use crate::config::{Recipe, RunConfig, difference};
+use crate::corpora::{Documents, Place};
 use crate::error::{Error, Result};
 use crate::folders;
 use crate::model::{Model, OpenOptions};
@@ -65,6 +66,7 @@ impl Training<'_> {
             // The report of the series that this one replaces.
             let _ = std::fs::remove_file(self.out.join(REPORT));
         }
+        let in_memory = self.test_in_memory(&config)?;
         let (mut runs, mut test) = (Vec::new(), Vec::new());
         for one in &series {
             self.work.tell(&Event::Note(format!("seed {}", one.config.seed())));
@@ -73,9 +75,14 @@ impl Training<'_> {
                 &one.out,
                 &OpenOptions { device: self.device.clone(), threads: self.threads, set: Vec::new() },
             )?;
-            if model.source().is_some_and(|source| !source.test.is_empty()) {
-                test.push(model.evaluate_own(SplitName::Test, &self.bad_lines, &self.work)?.report.metrics);
-            }
+            let evaluation = match &in_memory {
+                Some(split) => Some(model.evaluate_and_keep(split, Vec::new(), &self.work)?),
+                None if model.source().is_some_and(|source| !source.test.is_empty()) => {
+                    Some(model.evaluate_own(SplitName::Test, &self.bad_lines, &self.work)?)
+                }
+                None => None,
+            };
+            test.extend(evaluation.map(|evaluation| evaluation.report.metrics));
         }
         let seconds = Spread::of(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>());
         let dev = Spread::by_metric(runs.iter().map(|run| &run.dev));
@@ -126,6 +133,16 @@ impl Training<'_> {
             Some(difference) => Err(Error::OtherSettings { path: self.out.clone(), difference }),
             None => Ok(()),
         }
+    }
+
+    /// The test split of documents in memory, as the settings leave it.
+    fn test_in_memory(&self, config: &RunConfig) -> Result<Option<Split>> {
+        let Some(documents @ Documents::Memory(corpus)) = &self.documents else { return Ok(None) };
+        if corpus.test.is_none() {
+            return Ok(None);
+        }
+        let place = Place::default();
+        Ok(documents.load(&config.common.data, &self.bad_lines, place, &self.silent())?.corpus.test)
     }
 }
 

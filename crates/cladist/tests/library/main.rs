@@ -4,6 +4,9 @@
 mod ensembles;
 #[cfg(test)]
 mod interruptions;
+mod limits;
+#[cfg(test)]
+mod memory;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub(crate) fn split(name: SplitName, per_topic: usize) -> Split {
         .iter()
         .map(|document| document.labels.iter().filter_map(|label| taxonomy.get(label)).collect())
         .collect();
-    Split { name, documents, gold }
+    Split { name, documents, gold, normalised: Default::default() }
 }
 
 /// Documents in memory, with dev.

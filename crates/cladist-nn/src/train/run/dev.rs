@@ -3,10 +3,12 @@
 use std::time::Instant;
 
 use burn::module::Module;
+use cladist_core::decode::Decoded;
 use cladist_core::{Job, Request, Scores};
 
-use super::Trainer;
+use super::{Dev, Trainer};
 use crate::error::{Error, Result};
+use crate::tokens::CHUNK;
 use crate::train::progress::DevReport;
 use crate::train::state::Progress;
 use crate::train::stopping::{StoppingConfig, Verdict};
@@ -30,6 +32,21 @@ impl Trainer<'_> {
         }
     }
 
+    /// Label sets of dev and the mean loss, a part of the documents after the other.
+    fn decode(&self, dev: &Dev<'_>) -> Result<(Decoded, f64)> {
+        let job = Job { cancel: self.plan.cancel.clone(), ..Job::silent() };
+        let request = Request { job, ..Request::default() };
+        let (mut decoded, mut loss, mut windows) = (Decoded::default(), 0.0, 0);
+        for (tokens, gold) in dev.tokens.chunks(CHUNK).zip(dev.gold.chunks(CHUNK)) {
+            let judged = self.model.run(tokens, Some(gold), &request, &mut [])?;
+            let n: usize = tokens.iter().map(Vec::len).sum();
+            loss += judged.loss * n as f64;
+            windows += n;
+            decoded.append(self.plan.measure.decode(Scores::from_rows(judged.rows))?);
+        }
+        Ok((decoded, loss / windows.max(1) as f64))
+    }
+
     fn judge(&mut self) -> Result<()> {
         let start = Instant::now();
         let config = self.plan.config;
@@ -37,16 +54,11 @@ impl Trainer<'_> {
         self.catch_up();
         let Some(dev) = &self.dev else { return Ok(()) };
         self.weights.swap_outside(&mut self.model.components);
-        let job = Job { cancel: self.plan.cancel.clone(), ..Job::silent() };
-        let request = Request { job, ..Request::default() };
-        let judged = match self.model.prepare(&self.plan.cancel) {
-            Ok(()) => self.model.run(&dev.tokens, Some(dev.gold), &request, &mut []).map_err(Error::from),
-            Err(error) => Err(error),
-        };
+        let decoded = self.model.prepare(&self.plan.cancel).and_then(|()| self.decode(dev));
         self.weights.swap_outside(&mut self.model.components);
-        let judged = judged?;
-        let mut values = self.plan.measure.measure(&Scores::from_rows(judged.rows))?;
-        values.insert("loss".to_owned(), judged.loss);
+        let (decoded, loss) = decoded?;
+        let mut values = self.plan.measure.measure(&decoded)?;
+        values.insert("loss".to_owned(), loss);
         let value = values.get(&config.monitor).copied().unwrap_or(f64::NAN);
         let stopping = StoppingConfig {
             patience: (config.patience > 0).then_some(config.patience),

@@ -7,7 +7,10 @@ use crate::toy::{Toy, flat, places};
 struct Nothing;
 
 impl Measure for Nothing {
-    fn measure(&self, _: &Scores) -> cladist_core::Result<BTreeMap<String, f64>> {
+    fn decode(&self, scores: Scores) -> cladist_core::Result<Decoded> {
+        Ok(Decoded { scores, sets: Vec::new() })
+    }
+    fn measure(&self, _: &Decoded) -> cladist_core::Result<BTreeMap<String, f64>> {
         Ok(BTreeMap::new())
     }
     fn higher_is_better(&self, _: &str) -> Option<bool> {

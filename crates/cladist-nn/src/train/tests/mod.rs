@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
+use cladist_core::decode::Decoded;
 use cladist_core::{Cancel, Scores};
 
 use super::progress::{DevReport, StepReport, Watcher};
@@ -93,8 +94,11 @@ struct Metrics<'a> {
 }
 
 impl Measure for Metrics<'_> {
-    fn measure(&self, scores: &Scores) -> cladist_core::Result<BTreeMap<String, f64>> {
-        let sum = scores.rows().flatten().map(|(_, score)| f64::from(*score)).sum();
+    fn decode(&self, scores: Scores) -> cladist_core::Result<Decoded> {
+        Ok(Decoded { scores, sets: Vec::new() })
+    }
+    fn measure(&self, decoded: &Decoded) -> cladist_core::Result<BTreeMap<String, f64>> {
+        let sum = decoded.scores.rows().flatten().map(|(_, score)| f64::from(*score)).sum();
         let scripted = self.script.get(self.asked.get()).copied().unwrap_or(0.0);
         self.asked.set(self.asked.get() + 1);
         Ok(BTreeMap::from([("sum".to_owned(), sum), ("scripted".to_owned(), scripted)]))
