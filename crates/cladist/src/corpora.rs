@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use cladist_core::Cancel;
 use cladist_core::corpus::{self, Corpus, CorpusSource, DataConfig, DataReport, Split, SplitName};
 use cladist_core::readers::{BadLine, BadLines, Reject};
 use serde::{Deserialize, Serialize};
@@ -168,7 +169,7 @@ impl Documents {
                     .flatten()
                     .flat_map(|split| &mut split.documents)
                     .for_each(|document| config.normalise.document(document));
-                let held_out = hold_out(&mut corpus, config);
+                let held_out = hold_out(&mut corpus, config, &work.cancel)?;
                 let source = CorpusSource::default();
                 Loaded { source, corpus, data: DataReport::default(), rejected: 0, held_out }
             }
@@ -181,13 +182,13 @@ impl Documents {
 }
 
 /// Takes a share of train for dev, if there is none.
-fn hold_out(corpus: &mut Corpus, config: &DataConfig) -> bool {
+fn hold_out(corpus: &mut Corpus, config: &DataConfig, cancel: &Cancel) -> Result<bool> {
     let Some(train) = corpus.train.as_mut().filter(|_| corpus.dev.is_none() && config.dev > 0.0) else {
-        return false;
+        return Ok(false);
     };
     let gold: Vec<Vec<usize>> =
         train.gold.iter().map(|gold| gold.iter().map(|label| label.index()).collect()).collect();
-    let (kept, held) = corpus::split(&gold, config.dev, config.seed, true);
+    let (kept, held) = corpus::split(&gold, config.dev, config.seed, true, cancel)?;
     let take = |places: &[usize], name: SplitName| Split {
         name,
         documents: places.iter().map(|&n| train.documents[n].clone()).collect(),
@@ -198,7 +199,7 @@ fn hold_out(corpus: &mut Corpus, config: &DataConfig) -> bool {
     if any {
         (corpus.train, corpus.dev) = (Some(left), Some(dev));
     }
-    any
+    Ok(any)
 }
 
 /// What a run folder remembers of its corpus.

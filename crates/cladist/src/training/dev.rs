@@ -6,7 +6,7 @@ use cladist_core::calibrate::fit_thresholds;
 use cladist_core::corpus::{Split, SplitName};
 use cladist_core::decode::Thresholds;
 use cladist_core::pipeline::Pipeline;
-use cladist_core::{Request, Scores};
+use cladist_core::{Cancel, Request, Scores};
 
 use crate::config::{Common, ThresholdSource};
 use crate::corpora::Loaded;
@@ -37,6 +37,7 @@ pub(super) fn choose(
     pipeline: &mut Pipeline,
     common: &Common,
     dev: Option<(&Split, Scores)>,
+    cancel: &Cancel,
 ) -> Result<Chosen> {
     let fixed = || common.decode.threshold.clone();
     let Some((dev, raw)) = dev else {
@@ -44,14 +45,14 @@ pub(super) fn choose(
     };
     let model = std::sync::Arc::clone(&pipeline.model);
     let taxonomy = model.taxonomy();
-    pipeline.calibration = common.calibrate.fit(&raw, &dev.gold, taxonomy)?;
+    pipeline.calibration = common.calibrate.fit(&raw, &dev.gold, taxonomy, cancel)?;
     let scored = Scored::new(raw, &pipeline.calibration, taxonomy, &dev.gold, common.metrics.ece_bins)?;
     if common.thresholds == ThresholdSource::Fixed {
         return Ok(Chosen { thresholds: fixed(), value: None, scored: Some(scored) });
     }
     let decoder = common.decode.build(taxonomy)?;
     let scores = prepared(&decoder, &scored.scores);
-    let fitted = fit_thresholds(&scores, &dev.gold, taxonomy, &common.fit_thresholds)?;
+    let fitted = fit_thresholds(&scores, &dev.gold, taxonomy, &common.fit_thresholds, cancel)?;
     drop(scores);
     Ok(Chosen { thresholds: fitted.thresholds, value: Some(fitted.value), scored: Some(scored) })
 }

@@ -61,7 +61,11 @@ pub(super) fn run(training: &Training<'_>, recipe: &MixedConfig, threads: &Threa
 
 /// The members; those that have seen what they are to be weighed on are refused.
 fn open(training: &Training<'_>, recipe: &MixedConfig) -> Result<Vec<Model>> {
-    let options = OpenOptions { device: training.device.clone(), ..OpenOptions::default() };
+    let options = OpenOptions {
+        device: training.device.clone(),
+        cancel: training.work.cancel.clone(),
+        ..OpenOptions::default()
+    };
     let member = |path: &String| {
         let model = Model::open(path, &options)?;
         match model.trained_on().splits.contains(&SplitName::Dev) {
@@ -109,12 +113,12 @@ fn weigh(
     work.job().progress.stage("score dev", dev.documents.len() as u64);
     let request = Request { job: work.job(), ..Request::default() };
     let scores = mixed.member_scores(&dev.documents, &request)?;
-    let fitted = fit(even, &scores, &dev.gold, recipe);
+    let fitted = fit(even, &scores, &dev.gold, recipe, &work.cancel)?;
     let mixed = Arc::new(mixed.with_weights(fitted.weights.clone())?);
     let mean = mixed.mean(&scores, &Request::default());
     drop(scores);
     let mut pipeline = Pipeline::new(Arc::clone(&mixed) as _, config.normalise());
-    let chosen = dev::choose(&mut pipeline, &config.common, Some((dev, mean)))?;
+    let chosen = dev::choose(&mut pipeline, &config.common, Some((dev, mean)), &work.cancel)?;
     let parts = Parts {
         config: config.clone(),
         pipeline,

@@ -51,10 +51,13 @@ impl Training<'_> {
             let folder = self.out.join(format!("seed-{seed}"));
             let one = Self { config: config.clone().with_seed(seed), ..self.clone() }.out(&folder);
             runs.push(one.run()?.summary);
-            let model = Model::open(
-                &folder,
-                &OpenOptions { device: self.device.clone(), threads: self.threads, set: Vec::new() },
-            )?;
+            let options = OpenOptions {
+                device: self.device.clone(),
+                threads: self.threads,
+                cancel: self.work.cancel.clone(),
+                ..OpenOptions::default()
+            };
+            let model = Model::open(&folder, &options)?;
             if model.source().is_some_and(|source| !source.test.is_empty()) {
                 test.push(model.evaluate_own(SplitName::Test, &self.bad_lines, &self.work)?.report.metrics);
             }

@@ -5,7 +5,7 @@ use cladist_core::{Classifier, LabelCounts, Request};
 use super::*;
 use crate::encoder::Mode;
 use crate::heads::AnyHeadConfig;
-use crate::model::{Design, NeuralModel};
+use crate::model::{Design, NeuralModel, Start};
 use crate::optim::GradientSum;
 use crate::parameters::names;
 use crate::tokens::{Sequence, TokenBatch};
@@ -163,7 +163,14 @@ fn more_levels_than_layers_are_refused_unless_merged() {
     let source = crate::source::EncoderSource::parse("scratch:tiny").unwrap();
     let create = |design| {
         let taxonomy = toy.taxonomy.clone();
-        NeuralModel::create(design, &source, &toy.examples(), taxonomy, &toy.counts(), 1, &Device::flex())
+        NeuralModel::create(
+            design,
+            &source,
+            &toy.examples(),
+            taxonomy,
+            &toy.counts(),
+            &Start::new(1, &Device::flex()),
+        )
     };
     let message = create(guided(LayerGuidedConfig::default())).unwrap_err().to_string();
     assert!(message.contains("3 levels") && message.contains("merge_levels"), "{message}");
