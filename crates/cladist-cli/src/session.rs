@@ -46,7 +46,7 @@ impl Session {
     #[must_use]
     pub fn open(&self) -> OpenOptions {
         // The whole command runs on the threads that were asked for.
-        OpenOptions { device: self.device.clone(), ..OpenOptions::default() }
+        OpenOptions { device: self.device.clone(), cancel: self.cancel.clone(), ..OpenOptions::default() }
     }
 
     /// Lets the first Ctrl-C end work tidily and the second one end it at once.

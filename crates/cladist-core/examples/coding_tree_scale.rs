@@ -7,8 +7,8 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-use cladist_core::Taxonomy;
 use cladist_core::taxonomy::{self, Builder, CodingRule, OnCycle, Origin, ReadOptions};
+use cladist_core::{Cancel, Taxonomy};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -42,17 +42,18 @@ fn build(n: usize, (_, parents): Shape) -> Result<Taxonomy, Box<dyn Error>> {
     Ok(builder.build()?)
 }
 
-fn measure(name: &str, taxonomy: &Taxonomy) {
+fn measure(name: &str, taxonomy: &Taxonomy) -> Result<(), Box<dyn Error>> {
     print!("| {name} | {} |", taxonomy.n_labels());
     for rule in [CodingRule::Reference, CodingRule::StopWhenPositive] {
         for height in [2, 3] {
             let start = Instant::now();
-            let tree = taxonomy.coding_tree(height, rule);
+            let tree = taxonomy.coding_tree(height, rule, &Cancel::default())?;
             let seconds = start.elapsed().as_secs_f64();
             print!(" {seconds:.3} s, H {:.4} |", tree.structural_entropy());
         }
     }
     println!();
+    Ok(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -63,11 +64,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for path in arguments {
         let loaded = taxonomy::read(Path::new(&path), &ReadOptions::default())?;
         let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        measure(&name, &loaded.taxonomy);
+        measure(&name, &loaded.taxonomy)?;
     }
     for shape in SHAPES {
         for n in [1_000, 22_391, 100_000, 1_000_000].into_iter().filter(|&n| n <= most) {
-            measure(shape.0, &build(n, shape)?);
+            measure(shape.0, &build(n, shape)?)?;
         }
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

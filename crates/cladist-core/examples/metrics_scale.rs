@@ -11,7 +11,7 @@ use cladist_core::decode::{ClosureRule, DecodeConfig};
 use cladist_core::metrics::bootstrap::{ResampleOptions, bootstrap};
 use cladist_core::metrics::{Judged, MetricOptions, evaluate};
 use cladist_core::taxonomy::{Builder, Origin};
-use cladist_core::{Job, LabelCounts, LabelId, LabelSet, Scores, Taxonomy};
+use cladist_core::{Cancel, Job, LabelCounts, LabelId, LabelSet, Scores, Taxonomy};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -87,7 +87,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("    {name} = {:.6}", report.metrics.get(name).copied().unwrap_or(f64::NAN));
     }
 
-    let calibration = timed("fit isotonic", || CalibrateConfig::default().fit(&scores, &gold, &taxonomy))?;
+    let calibration = timed("fit isotonic", || {
+        CalibrateConfig::default().fit(&scores, &gold, &taxonomy, &Cancel::default())
+    })?;
     let calibrated = timed("apply isotonic", || calibration.apply(scores.clone(), &taxonomy));
     for (what, objective, granularity) in [
         ("fit threshold, micro", Objective::MicroF1, Granularity::Global),
@@ -95,7 +97,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("fit thresholds by label, macro", Objective::MacroF1, Granularity::Label),
     ] {
         let config = FitThresholds { objective, granularity, ..FitThresholds::default() };
-        let fitted = timed(what, || fit_thresholds(&calibrated, &gold, &taxonomy, &config))?;
+        let fitted =
+            timed(what, || fit_thresholds(&calibrated, &gold, &taxonomy, &config, &Cancel::default()))?;
         println!("    value = {:.6}", fitted.value);
     }
     drop(calibrated);

@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn what_is_no_text_is_named() {
         assert!(
-            refused(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n").contains("git lfs pull")
+            refused(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n")
+                .contains("Git LFS pointer")
         );
         assert!(refused(b"\xff\xfei\0d\0").contains("UTF-16"));
         assert!(refused(&[0; 100]).contains("binary data"));

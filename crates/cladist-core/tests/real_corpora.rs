@@ -8,9 +8,9 @@
 
 mod common;
 
-use cladist_core::Job;
 use cladist_core::corpus::{CorpusSource, DataConfig, SplitName, check, load, load_split, split, stats};
 use cladist_core::readers::BadLines;
+use cladist_core::{Cancel, Job};
 use serde_json::Value;
 
 /// The corpus folder and its META.json, or nothing if it is not at hand.
@@ -145,7 +145,7 @@ fn stratification_keeps_the_shares_of_real_labels() {
         let source = source.only(&[SplitName::Train]);
         let (corpus, _) = load(&source, &DataConfig::default(), &mut BadLines::Stop, &Job::silent()).unwrap();
         let gold = corpus.train.unwrap().gold;
-        let (kept, held_out) = split(&gold, fraction, 13, true);
+        let (kept, held_out) = split(&gold, fraction, 13, true, &Cancel::default()).unwrap();
         assert_eq!(kept.len() + held_out.len(), gold.len());
         let n_labels = corpus.taxonomy.n_labels();
         let count = |documents: &[usize]| {

@@ -37,6 +37,10 @@ impl<'a> Spec<'a> {
     /// How its models are opened.
     #[must_use]
     pub fn open(&self) -> OpenOptions {
-        OpenOptions { device: self.device.clone(), ..OpenOptions::default() }
+        OpenOptions {
+            device: self.device.clone(),
+            cancel: self.work.cancel.clone(),
+            ..OpenOptions::default()
+        }
     }
 }

@@ -17,7 +17,7 @@ use cladist_nn::heads::structure::Form;
 use cladist_nn::heads::structure::coding_tree::CodingTreeConfig;
 use cladist_nn::heads::structure::gcn::HierarchyGcnConfig;
 use cladist_nn::heads::{AnyHeadConfig, Task};
-use cladist_nn::model::{Design, NeuralModel};
+use cladist_nn::model::{Design, NeuralModel, Start};
 use cladist_nn::shortlist::ShortlistConfig;
 use cladist_nn::source::EncoderSource;
 use cladist_nn::tokens::TokensConfig;
@@ -86,7 +86,8 @@ fn measure(
     let counts = LabelCounts::of(examples.gold, taxonomy.n_labels());
     let source = EncoderSource::parse(encoder)?;
     let device = Device::flex().autodiff();
-    let (model, _) = NeuralModel::create(design, &source, examples, taxonomy.clone(), &counts, 1, &device)?;
+    let (model, _) =
+        NeuralModel::create(design, &source, examples, taxonomy.clone(), &counts, &Start::new(1, &device))?;
     let examples = Examples { documents: examples.documents, gold: examples.gold };
     Ok(steps::timed(model, examples, BATCH, WARM)?.1)
 }

@@ -13,10 +13,10 @@ use std::time::Instant;
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::linear::RankerConfig;
-use cladist_core::{Classifier, Document, LabelCounts, LabelSet, Request, Taxonomy};
+use cladist_core::{Cancel, Classifier, Document, LabelCounts, LabelSet, Request, Taxonomy};
 use cladist_nn::heads::flat::FlatConfig;
 use cladist_nn::heads::{AnyHeadConfig, Task};
-use cladist_nn::model::{Design, NeuralModel};
+use cladist_nn::model::{Design, NeuralModel, Start};
 use cladist_nn::shortlist::ShortlistConfig;
 use cladist_nn::source::EncoderSource;
 use cladist_nn::tokens::TokensConfig;
@@ -78,8 +78,14 @@ fn measure(n_labels: usize, group_size: usize, encoder: &str) -> Result<Value, B
     let examples = Examples { documents: &documents, gold: &gold };
     let start = Instant::now();
     let source = EncoderSource::parse(encoder)?;
-    let (model, _) =
-        NeuralModel::create(design.clone(), &source, &examples, taxonomy.clone(), &counts, 1, &device)?;
+    let (model, _) = NeuralModel::create(
+        design.clone(),
+        &source,
+        &examples,
+        taxonomy.clone(),
+        &counts,
+        &Start::new(1, &device),
+    )?;
     let made = start.elapsed().as_secs_f64();
     let n_parameters = model.n_parameters();
     let some = BATCH * STEPS;
@@ -94,7 +100,7 @@ fn measure(n_labels: usize, group_size: usize, encoder: &str) -> Result<Value, B
     drop(model);
     let start = Instant::now();
     cladist_core::bundle::verify(&folder, "model")?;
-    let model = NeuralModel::load(&folder, design, taxonomy, &counts, &Device::flex())?;
+    let model = NeuralModel::load(&folder, design, taxonomy, &counts, &Device::flex(), &Cancel::default())?;
     let opened = start.elapsed().as_secs_f64();
     let request = Request { top_k: Some(10), ..Request::default() };
     let scored = &documents[documents.len() - SCORED.min(documents.len())..];

@@ -71,6 +71,7 @@ impl Descriptions {
         taxonomy: &Taxonomy,
         tokenizer: &Tokenizer,
         encoder: &Encoder,
+        cancel: &Cancel,
     ) -> Result<Self> {
         let DescriptionConfig { path, max_tokens, vector, at_start_only: _ } = *config;
         let most = encoder.config().max_tokens();
@@ -82,7 +83,7 @@ impl Descriptions {
         let texts = texts(taxonomy, path);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let tokens = TokensConfig { max_tokens, ..TokensConfig::default() };
-        let sequences = tokenizer.encode(&texts, &tokens)?.into_iter().flatten().collect();
+        let sequences = tokenizer.encode_unless(&texts, &tokens, cancel)?.into_iter().flatten().collect();
         Ok(Self { sequences, vector })
     }
 
@@ -184,11 +185,13 @@ mod tests {
     fn vectors_come_in_the_order_of_labels_whatever_their_length() {
         let taxonomy = taxonomy();
         let source = EncoderSource::parse("scratch:tiny").unwrap();
+        let texts = || vec!["copper metal goods red a"; 2];
         let (tokenizer, encoder, _) =
-            source.open(|| vec!["copper metal goods red a"; 2], false, 1, &Device::flex()).unwrap();
+            source.open(texts, false, 1, &Device::flex(), &Cancel::default()).unwrap();
         for vector in [DescriptionVector::Cls, DescriptionVector::Mean] {
             let config = DescriptionConfig { path: false, max_tokens: 16, vector, at_start_only: false };
-            let descriptions = Descriptions::new(&config, &taxonomy, &tokenizer, &encoder).unwrap();
+            let descriptions =
+                Descriptions::new(&config, &taxonomy, &tokenizer, &encoder, &Cancel::default()).unwrap();
             let all = to_vec(descriptions.read(&encoder, encoder.pack().as_ref()));
             for label in 0..3 {
                 let alone = descriptions.sequences[label].clone();
@@ -204,7 +207,9 @@ mod tests {
             vector: DescriptionVector::Cls,
             at_start_only: false,
         };
-        let message = Descriptions::new(&config, &taxonomy, &tokenizer, &encoder).unwrap_err().to_string();
+        let message = Descriptions::new(&config, &taxonomy, &tokenizer, &encoder, &Cancel::default())
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("1000000"), "{message}");
     }
 }

@@ -28,8 +28,6 @@ use components::{Components, Ground, Origin};
 
 /// The file of the head's parameters.
 const HEAD: &str = "head.safetensors";
-/// Documents tokenised between two looks at whether to stop.
-const AT_ONCE: usize = 256;
 
 /// What decides the form of a network.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +55,25 @@ impl Design {
     fn validate(&self) -> Result<()> {
         self.tokens.validate()?;
         ranker::check(&self.shortlist, &self.ranker)
+    }
+}
+
+/// Where and how a network is made.
+#[derive(Debug, Clone)]
+pub struct Start<'a> {
+    /// Seed of parameters that start at random.
+    pub seed: u64,
+    /// What tensors are computed on.
+    pub device: &'a Device,
+    /// When to stop.
+    pub cancel: Cancel,
+}
+
+impl<'a> Start<'a> {
+    /// With a seed on a device; nobody stops it.
+    #[must_use]
+    pub fn new(seed: u64, device: &'a Device) -> Self {
+        Self { seed, device, cancel: Cancel::default() }
     }
 }
 
@@ -89,8 +106,7 @@ impl NeuralModel {
         examples: &Examples<'_>,
         taxonomy: Taxonomy,
         counts: &LabelCounts,
-        seed: u64,
-        device: &Device,
+        start: &Start<'_>,
     ) -> Result<(Self, LoadReport)> {
         design.validate()?;
         let described = design.head.describes().map(|config| descriptions::texts(&taxonomy, config.path));
@@ -98,9 +114,10 @@ impl NeuralModel {
             let texts = examples.documents.iter().map(|document| document.text.as_str());
             texts.chain(described.iter().flatten().map(String::as_str)).collect::<Vec<_>>()
         };
-        let (tokenizer, encoder, report) = source.open(texts, design.head.pooled(), seed, device)?;
-        let origin = Origin::New { examples, seed };
-        Ok((Self::build(origin, design, tokenizer, encoder, taxonomy, counts, device)?, report))
+        let Start { seed, device, cancel } = start;
+        let (tokenizer, encoder, report) = source.open(texts, design.head.pooled(), *seed, device, cancel)?;
+        let origin = Origin::New { examples, seed: *seed };
+        Ok((Self::build(origin, design, tokenizer, encoder, taxonomy, counts, start)?, report))
     }
 
     /// Reads what [`NeuralModel::save`] wrote.
@@ -110,18 +127,22 @@ impl NeuralModel {
         taxonomy: Taxonomy,
         counts: &LabelCounts,
         device: &Device,
+        cancel: &Cancel,
     ) -> Result<Self> {
         design.validate()?;
+        cancel.check()?;
         parameters::check_finite(folder)?;
         let tokenizer = Tokenizer::from_folder(folder)?;
         let (encoder, _) = Encoder::load(folder, design.head.pooled(), 0, device)?;
         let origin = Origin::Bundle(folder);
-        let mut model = Self::build(origin, design, tokenizer, encoder, taxonomy, counts, device)?;
+        // The seed is that of parameters which are read from a file at once.
+        let start = Start { seed: 0, device, cancel: cancel.clone() };
+        let mut model = Self::build(origin, design, tokenizer, encoder, taxonomy, counts, &start)?;
         let path = folder.join(HEAD);
         let values = parameters::read(&path)?;
         model.network.head = parameters::replace(model.network.head, values)
             .map_err(|reason| parameters::unfit(&path, reason))?;
-        model.prepare(&Cancel::default())?;
+        model.prepare(cancel)?;
         Ok(model)
     }
 
@@ -133,19 +154,21 @@ impl NeuralModel {
         encoder: Encoder,
         taxonomy: Taxonomy,
         counts: &LabelCounts,
-        device: &Device,
+        start: &Start<'_>,
     ) -> Result<Self> {
+        let Start { seed, device, cancel } = start;
         let config = encoder.config();
         tokenizer.fits(config.vocab_size, config.max_tokens(), &design.tokens)?;
         let mut components = Components::default();
-        let ground =
-            Ground { design: &design, taxonomy: &taxonomy, counts, tokenizer: &tokenizer, encoder: &encoder };
-        components.all_mut().into_iter().try_for_each(|component| component.begin(&origin, &ground))?;
-        let seed = match origin {
-            Origin::New { seed, .. } => seed,
-            // Of parameters that are read from a file at once.
-            Origin::Bundle(_) => 0,
+        let ground = Ground {
+            design: &design,
+            taxonomy: &taxonomy,
+            counts,
+            tokenizer: &tokenizer,
+            encoder: &encoder,
+            cancel,
         };
+        components.all_mut().into_iter().try_for_each(|component| component.begin(&origin, &ground))?;
         let no_trees = CodingTrees::default();
         let mut context = HeadContext {
             only: None,
@@ -160,14 +183,15 @@ impl NeuralModel {
             shortlist: None,
             trees: &no_trees,
             device,
-            seed: seeds::derive(seed, seeds::HEAD),
+            seed: seeds::derive(*seed, seeds::HEAD),
         };
         components.all().into_iter().for_each(|component| component.inform(&mut context));
         let head = design.branches.build(&design.head, &context)?;
         let layers = head.layers(None);
         let network = Network { encoder, head };
         let encoder = &network.encoder;
-        let ground = Ground { design: &design, taxonomy: &taxonomy, counts, tokenizer: &tokenizer, encoder };
+        let ground =
+            Ground { design: &design, taxonomy: &taxonomy, counts, tokenizer: &tokenizer, encoder, cancel };
         for component in components.all_mut() {
             component.complete(&origin, &ground, &network)?;
         }
@@ -208,8 +232,8 @@ impl NeuralModel {
     }
 
     /// Vectors of labels by a copy of the network, as constants.
-    pub(crate) fn label_states_of(&self, network: &Network) -> Option<LabelStates> {
-        self.components.descriptions.by(network)
+    pub(crate) fn label_states_of(&self, network: &Network, cancel: &Cancel) -> Result<Option<LabelStates>> {
+        self.components.descriptions.by(network, cancel)
     }
 
     /// Groups of labels, if there is a shortlist.
@@ -269,12 +293,8 @@ impl NeuralModel {
         documents: &[Document],
         cancel: &Cancel,
     ) -> Result<Vec<Vec<Sequence>>> {
-        let mut all = Vec::with_capacity(documents.len());
-        for chunk in documents.chunks(AT_ONCE) {
-            cancel.check()?;
-            all.extend(self.tokenize(chunk)?);
-        }
-        Ok(all)
+        let texts: Vec<&str> = documents.iter().map(|document| document.text.as_str()).collect();
+        self.tokenizer.encode_unless(&texts, &self.design.tokens, cancel)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use cladist_core::Cancel;
 
 use crate::encoder::{Encoder, LoadReport, Scratch};
 use crate::error::{Error, Result};
@@ -73,17 +74,19 @@ impl EncoderSource {
         pooler: bool,
         seed: u64,
         device: &Device,
+        cancel: &Cancel,
     ) -> Result<(Tokenizer, Encoder, LoadReport)> {
+        cancel.check()?;
         let folder = match self {
             Self::Folder(folder) => folder.clone(),
             Self::Scratch(size) => {
-                let tokenizer = Tokenizer::train(&texts(), size.vocab_size(), 2)?;
+                let tokenizer = Tokenizer::train(&texts(), size.vocab_size(), 2, cancel)?;
                 let config = size.config(tokenizer.vocab_size());
                 return Ok((tokenizer, Encoder::random(config, pooler, seed, device), LoadReport::default()));
             }
             Self::Words(vectors) => {
-                let tokenizer = Tokenizer::words(&texts(), MAX_WORDS, 2)?;
-                let (table, width, missing) = vectors.table(&tokenizer, seed)?;
+                let tokenizer = Tokenizer::words(&texts(), MAX_WORDS, 2, cancel)?;
+                let (table, width, missing) = vectors.table(&tokenizer, seed, cancel)?;
                 let report = LoadReport { missing, ..LoadReport::default() };
                 return Ok((tokenizer, Encoder::of_words(table, width, device), report));
             }
@@ -155,7 +158,7 @@ mod tests {
     }
 
     fn problem(source: &EncoderSource) -> String {
-        source.open(Vec::new, true, 1, &Device::flex()).unwrap_err().to_string()
+        source.open(Vec::new, true, 1, &Device::flex(), &Cancel::default()).unwrap_err().to_string()
     }
 
     #[test]
@@ -170,7 +173,7 @@ mod tests {
         std::fs::copy(bert.join("config.json"), folder.path().join("config.json")).unwrap();
         assert!(problem(&source).contains("model.safetensors"), "{}", problem(&source));
         std::fs::copy(bert.join("model.safetensors"), folder.path().join("model.safetensors")).unwrap();
-        source.open(Vec::new, true, 1, &Device::flex()).unwrap();
+        source.open(Vec::new, true, 1, &Device::flex(), &Cancel::default()).unwrap();
     }
 
     #[cfg(not(feature = "hub"))]
@@ -184,8 +187,9 @@ mod tests {
     fn the_same_texts_and_seed_give_the_same_new_encoder() {
         let open = |seed| {
             let texts = || vec!["a few words", "a few more words"];
+            let source = EncoderSource::Scratch(Scratch::Tiny);
             let (tokenizer, encoder, _) =
-                EncoderSource::Scratch(Scratch::Tiny).open(texts, true, seed, &Device::flex()).unwrap();
+                source.open(texts, true, seed, &Device::flex(), &Cancel::default()).unwrap();
             assert_eq!(encoder.config().vocab_size, tokenizer.vocab_size());
             (tokenizer.to_json().to_vec(), encoder.export().unwrap())
         };

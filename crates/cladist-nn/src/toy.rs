@@ -29,7 +29,7 @@ use crate::heads::structure::hi_match::HiMatchConfig;
 use crate::heads::text_cnn::TextCnnConfig;
 use crate::heads::xml_cnn::XmlCnnConfig;
 use crate::heads::{AnyHeadConfig, HeadContext, Task};
-use crate::model::{Design, Network, NeuralModel};
+use crate::model::{Design, Network, NeuralModel, Start};
 use crate::parameters::{self, Place, follow_place};
 use crate::shortlist::ShortlistConfig;
 use crate::source::EncoderSource;
@@ -114,8 +114,7 @@ impl Toy {
             &self.examples(),
             self.taxonomy.clone(),
             &self.counts(),
-            seed,
-            device,
+            &Start::new(seed, device),
         )
         .unwrap()
         .0

@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use cladist_core::Cancel;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -61,10 +62,15 @@ struct Found {
 
 impl WordVectors {
     /// A row for each token, their width, and the tokens that had to start at random though others did not.
-    pub(crate) fn table(&self, tokenizer: &Tokenizer, seed: u64) -> Result<(Vec<f32>, usize, Vec<String>)> {
+    pub(crate) fn table(
+        &self,
+        tokenizer: &Tokenizer,
+        seed: u64,
+        cancel: &Cancel,
+    ) -> Result<(Vec<f32>, usize, Vec<String>)> {
         let Found { width, rows } = match self {
             Self::Random { width } => Found { width: *width, rows: vec![None; tokenizer.vocab_size()] },
-            Self::Pretrained(path) => read(path, tokenizer)?,
+            Self::Pretrained(path) => read(path, tokenizer, cancel)?,
         };
         let known: Vec<&Vec<f32>> = rows.iter().flatten().collect();
         if let (Self::Pretrained(path), true) = (self, known.is_empty()) {
@@ -98,7 +104,7 @@ fn refuse(path: &Path, problem: impl Into<String>) -> Error {
     Error::encoder(path, problem)
 }
 
-fn read(path: &Path, tokenizer: &Tokenizer) -> Result<Found> {
+fn read(path: &Path, tokenizer: &Tokenizer, cancel: &Cancel) -> Result<Found> {
     let matrix = if path.is_dir() {
         let files = std::fs::read_dir(path).map_err(cladist_core::Error::io("read", path))?;
         let mut found: Vec<PathBuf> =
@@ -118,27 +124,28 @@ fn read(path: &Path, tokenizer: &Tokenizer) -> Result<Found> {
     } else {
         path.to_owned()
     };
-    if is_npy(&matrix) { read_npy(&matrix, tokenizer) } else { read_text(&matrix, tokenizer) }
+    if is_npy(&matrix) { read_npy(&matrix, tokenizer, cancel) } else { read_text(&matrix, tokenizer, cancel) }
 }
 
 fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "npy")
 }
 
-fn lines(path: &Path) -> Result<impl Iterator<Item = Result<String>>> {
+fn lines<'a>(path: &Path, cancel: &'a Cancel) -> Result<impl Iterator<Item = Result<String>> + use<'a>> {
     let file = File::open(path).map_err(cladist_core::Error::io("read", path))?;
     let owner = path.to_owned();
     // A word that is not UTF-8 is in no vocabulary; GloVe's largest files have a few.
     Ok(BufReader::new(file).split(b'\n').map(move |line| {
+        cancel.check()?;
         let line = line.map_err(cladist_core::Error::io("read", &owner))?;
         Ok(String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned())
     }))
 }
 
-fn read_text(path: &Path, tokenizer: &Tokenizer) -> Result<Found> {
+fn read_text(path: &Path, tokenizer: &Tokenizer, cancel: &Cancel) -> Result<Found> {
     let mut width = 0;
     let mut rows: Vec<Option<Vec<f32>>> = vec![None; tokenizer.vocab_size()];
-    for (number, line) in (1usize..).zip(lines(path)?) {
+    for (number, line) in (1usize..).zip(lines(path, cancel)?) {
         let line = line?;
         let line = line.trim_end();
         let fields = line.split(' ').count();
@@ -168,13 +175,13 @@ fn read_text(path: &Path, tokenizer: &Tokenizer) -> Result<Found> {
     Ok(Found { width, rows })
 }
 
-fn read_npy(path: &Path, tokenizer: &Tokenizer) -> Result<Found> {
+fn read_npy(path: &Path, tokenizer: &Tokenizer, cancel: &Cancel) -> Result<Found> {
     let bytes = std::fs::read(path).map_err(cladist_core::Error::io("read", path))?;
     let matrix = npy::Matrix::parse(&bytes).map_err(|problem| refuse(path, problem))?;
     let words = path.with_file_name("vocab.txt");
     let mut rows: Vec<Option<Vec<f32>>> = vec![None; tokenizer.vocab_size()];
     let mut n_words = 0;
-    for (number, word) in lines(&words)?.enumerate() {
+    for (number, word) in lines(&words, cancel)?.enumerate() {
         n_words = number + 1;
         let Some(id) = tokenizer.id(&word?).filter(|&id| rows[id as usize].is_none()) else { continue };
         let row = matrix.row(number).filter(|row| row.iter().all(|value| value.is_finite()));

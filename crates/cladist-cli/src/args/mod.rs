@@ -21,6 +21,7 @@ pub use tune::TuneArgs;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use cladist::PredictOptions;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -225,7 +226,7 @@ pub struct PredictArgs {
     #[arg(long, value_name = "LEVELS", value_parser = levels)]
     pub levels: Option<RangeInclusive<usize>>,
     /// Add the likeliest sequences of labels, this many, of a model that emits labels in sequence
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100))]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = RangedU64ValueParser::<usize>::new().range(1..=PredictOptions::MAX_SEQUENCES as u64))]
     pub sequences: Option<usize>,
     /// Output format
     #[arg(long, default_value = "jsonl", value_name = "FORMAT")]

@@ -25,6 +25,14 @@ fn absurd_numbers_are_refused_at_once() {
             "train --corpus corpus --head flat --encoder scratch:giant --out x",
             &["scratch:giant", "scratch:small"],
         ),
+        (
+            "train --corpus corpus --head flat --encoder scratch:tiny --set train.epochs=2000000000000000000 --out x",
+            &["`train.epochs`", "2000000000000000000"],
+        ),
+        (
+            "train --corpus corpus --head flat --encoder scratch:tiny --set train.freeze_epochs=9000000000000000000 --out x",
+            &["`train.freeze_epochs`", "9000000000000000000"],
+        ),
         ("train --corpus corpus --device cuda --out x", &["cuda"]),
     ] {
         place.run(arguments).fails(78, words);

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bundle;
 use crate::error::{Error, Result};
+use crate::job::Cancel;
 use crate::scores::Scores;
 use crate::taxonomy::{LabelId, LabelSet, Taxonomy};
 
@@ -79,7 +80,13 @@ impl CalibrateConfig {
 
     /// Learns a calibration from scored documents with gold. Without a scored gold label, or without a scored label
     /// that is not gold, there is nothing to learn and scores stay as they are.
-    pub fn fit(&self, scores: &Scores, gold: &[LabelSet], taxonomy: &Taxonomy) -> Result<Calibration> {
+    pub fn fit(
+        &self,
+        scores: &Scores,
+        gold: &[LabelSet],
+        taxonomy: &Taxonomy,
+        cancel: &Cancel,
+    ) -> Result<Calibration> {
         self.validate()?;
         check_lengths(scores, gold)?;
         let Self { method, pool, min_positives } = self;
@@ -87,6 +94,7 @@ impl CalibrateConfig {
         let mut all = Vec::new();
         let mut by_level = vec![Vec::new(); n_pools];
         for (row, gold) in scores.rows().zip(gold) {
+            cancel.check()?;
             for &(label, score) in row {
                 let pair = (score, gold.contains(label));
                 all.push(pair);
@@ -97,10 +105,11 @@ impl CalibrateConfig {
         }
         let global = Map::fit(*method, all);
         let levels = by_level.into_iter().map(|pairs| {
+            cancel.check()?;
             let positives = pairs.iter().filter(|pair| pair.1).count();
-            if positives < *min_positives { global.clone() } else { Map::fit(*method, pairs) }
+            Ok(if positives < *min_positives { global.clone() } else { Map::fit(*method, pairs) })
         });
-        let levels = levels.collect();
+        let levels = levels.collect::<Result<_>>()?;
         Ok(Calibration { global, levels })
     }
 }

@@ -29,7 +29,7 @@ fn config(method: Method) -> CalibrateConfig {
 fn isotonic_steps_become_their_centres() {
     // 0.2 and 0.4 are out of order and pool to (0.3, 0.2).
     let (taxonomy, scores, gold) = repeat(&[(0.2, 10, 3), (0.4, 10, 1), (0.8, 10, 9)]);
-    let fitted = config(Method::Isotonic).fit(&scores, &gold, &taxonomy).unwrap();
+    let fitted = config(Method::Isotonic).fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap();
     for (score, expected) in [(0.0, 0.0), (0.15, 0.1), (0.3, 0.2), (0.55, 0.55), (0.8, 0.9), (1.0, 0.9)] {
         let actual = fitted.global.apply(score);
         assert!((actual - expected).abs() < 2e-3, "{score}: {actual} instead of {expected}");
@@ -49,7 +49,7 @@ fn platt_finds_the_curve_that_made_the_gold() {
         })
         .collect();
     let (taxonomy, scores, gold) = repeat(&rows);
-    let fitted = config(Method::Platt).fit(&scores, &gold, &taxonomy).unwrap();
+    let fitted = config(Method::Platt).fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap();
     for &(score, n, right) in &rows {
         assert!((f64::from(fitted.global.apply(score)) - right as f64 / n as f64).abs() < 1e-3);
     }
@@ -65,24 +65,26 @@ fn calibration_lowers_the_expected_calibration_error() {
     // (0.3 - 0.05 + 0.6 - 0.2 + 0.9 - 0.6) / 3
     assert!((error(&scores) - 0.95 / 3.0).abs() < 1e-6);
     for method in [Method::Isotonic, Method::Platt] {
-        let fitted = config(method).fit(&scores, &gold, &taxonomy).unwrap();
+        let fitted = config(method).fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap();
         let after = error(&fitted.apply(scores.clone(), &taxonomy));
         assert!(after < 0.02, "{method:?}: {after}");
     }
-    let none = config(Method::None).fit(&scores, &gold, &taxonomy).unwrap();
+    let none = config(Method::None).fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap();
     assert_eq!(none.apply(scores.clone(), &taxonomy), scores);
 }
 
 #[test]
 fn scores_that_say_nothing_are_left_alone_or_pooled() {
     let (taxonomy, scores, gold) = repeat(&[(0.5, 40, 10)]);
-    let fitted = config(Method::Isotonic).fit(&scores, &gold, &taxonomy).unwrap();
+    let fitted = config(Method::Isotonic).fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap();
     assert!((fitted.global.apply(0.5) - 0.25).abs() < 1e-3);
     // Against gold: no rising curve fits.
     let (taxonomy, scores, gold) = repeat(&[(0.2, 40, 30), (0.9, 40, 5)]);
-    assert!(config(Method::Platt).fit(&scores, &gold, &taxonomy).unwrap().is_identity());
+    assert!(config(Method::Platt).fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap().is_identity());
     let (taxonomy, scores, gold) = repeat(&[(0.2, 40, 0)]);
-    assert!(config(Method::Isotonic).fit(&scores, &gold, &taxonomy).unwrap().is_identity());
+    assert!(
+        config(Method::Isotonic).fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap().is_identity()
+    );
     assert!(CalibrateConfig { min_positives: 0, ..config(Method::None) }.validate().is_err());
 }
 
@@ -101,7 +103,7 @@ fn saturated_scores_keep_their_order() {
     let labels: Vec<LabelId> = row.iter().rev().map(|entry| entry.0).collect();
     let raw = Scores::from_rows([labels.iter().copied().zip(row.iter().map(|entry| entry.1)).collect()]);
     for method in [Method::Isotonic, Method::Platt] {
-        let fitted = config(method).fit(&scores, &gold, &taxonomy).unwrap();
+        let fitted = config(method).fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap();
         let ranked: Vec<LabelId> =
             fitted.apply(raw.clone(), &many).row(0).iter().map(|entry| entry.0).collect();
         assert_eq!(ranked, labels, "{method:?}");
@@ -121,7 +123,10 @@ fn a_level_with_few_positives_uses_the_global_map() {
         .collect();
     let fit = |min_positives| {
         let config = CalibrateConfig { method: Method::Isotonic, pool: Pool::Level, min_positives };
-        let row = config.fit(&scores, &gold, &taxonomy).unwrap().apply(scores.clone(), &taxonomy);
+        let row = config
+            .fit(&scores, &gold, &taxonomy, &Cancel::default())
+            .unwrap()
+            .apply(scores.clone(), &taxonomy);
         [a, b].map(|label| row.row(0).iter().find(|entry| entry.0 == label).unwrap().1)
     };
     let near = |actual: [f32; 2], expected: [f32; 2]| {
@@ -213,7 +218,7 @@ proptest! {
     fn labels_of_one_map_keep_their_order(case in cases(), per_level: bool, method in prop_oneof![Just(Method::Isotonic), Just(Method::Platt)]) {
         let Case { taxonomy, scores, gold, .. } = case;
         let pool = if per_level { Pool::Level } else { Pool::Global };
-        let fitted = CalibrateConfig { method, pool, min_positives: 1 }.fit(&scores, &gold, &taxonomy).unwrap();
+        let fitted = CalibrateConfig { method, pool, min_positives: 1 }.fit(&scores, &gold, &taxonomy, &Cancel::default()).unwrap();
         let after = fitted.apply(scores.clone(), &taxonomy);
         for (row, raw) in after.rows().zip(scores.rows()) {
             prop_assert!(row.iter().all(|entry| (0.0..=1.0).contains(&entry.1)));
@@ -229,7 +234,7 @@ proptest! {
     #[test]
     fn a_global_threshold_is_the_best_there_is(case in cases(), objective in objectives()) {
         let config = FitThresholds { objective, ..global() };
-        let fitted = fit_thresholds(&case.scores, &case.gold, &case.taxonomy, &config).unwrap();
+        let fitted = fit_thresholds(&case.scores, &case.gold, &case.taxonomy, &config, &Cancel::default()).unwrap();
         let best = brute_force(&case, &vec![0; case.taxonomy.n_labels()], objective);
         prop_assert!((fitted.value - best).abs() < 1e-9, "{} instead of {}", fitted.value, best);
     }
@@ -239,7 +244,7 @@ proptest! {
         let granularity = if objective == Objective::SampleF1 { Granularity::Global } else { granularity };
         let Case { taxonomy, scores, gold, .. } = &case;
         let config = FitThresholds { objective, granularity, min_positives };
-        let fitted = fit_thresholds(scores, gold, taxonomy, &config).unwrap();
+        let fitted = fit_thresholds(scores, gold, taxonomy, &config, &Cancel::default()).unwrap();
         let decode = DecodeConfig { threshold: fitted.thresholds, ..DecodeConfig::default() };
         let predicted = decode.build(taxonomy).unwrap().decode(scores);
         let value = measure(taxonomy, scores, &predicted, gold, objective);
@@ -265,7 +270,7 @@ proptest! {
         });
         prop_assume!(groups.iter().all(|&group| found(group)));
         let config = FitThresholds { objective, granularity, min_positives: 1 };
-        let fitted = fit_thresholds(scores, gold, taxonomy, &config).unwrap();
+        let fitted = fit_thresholds(scores, gold, taxonomy, &config, &Cancel::default()).unwrap();
         let best = brute_force(&case, &groups, objective);
         prop_assert!((fitted.value - best).abs() < 1e-9, "{} instead of {}", fitted.value, best);
     }
@@ -278,12 +283,12 @@ fn global() -> FitThresholds {
 #[test]
 fn a_threshold_lies_midway_between_neighbouring_scores() {
     let (taxonomy, scores, gold) = repeat(&[(0.9, 3, 3), (0.7, 2, 2), (0.3, 5, 0)]);
-    let fitted = fit_thresholds(&scores, &gold, &taxonomy, &global()).unwrap();
+    let fitted = fit_thresholds(&scores, &gold, &taxonomy, &global(), &Cancel::default()).unwrap();
     assert_eq!(fitted, FittedThresholds { thresholds: Thresholds::One(0.5), value: 1.0 });
 
     let close = 0.7f32.next_down();
     let (taxonomy, scores, gold) = repeat(&[(0.7, 5, 5), (close, 5, 0)]);
-    let fitted = fit_thresholds(&scores, &gold, &taxonomy, &global()).unwrap();
+    let fitted = fit_thresholds(&scores, &gold, &taxonomy, &global(), &Cancel::default()).unwrap();
     assert_eq!(fitted, FittedThresholds { thresholds: Thresholds::One(close), value: 1.0 });
 }
 
@@ -304,7 +309,7 @@ fn rare_labels_share_a_threshold() {
     }
     for objective in [Objective::MicroF1, Objective::MacroF1] {
         let config = FitThresholds { objective, granularity: Granularity::Label, min_positives: 5 };
-        let fitted = fit_thresholds(&scores, &gold, &taxonomy, &config).unwrap();
+        let fitted = fit_thresholds(&scores, &gold, &taxonomy, &config, &Cancel::default()).unwrap();
         assert_eq!(fitted.thresholds.resolve(&taxonomy).unwrap(), [0.75, 0.25, 0.25]);
         assert!((fitted.value - 1.0).abs() < 1e-12);
     }
@@ -357,4 +362,18 @@ fn maps_that_no_fit_makes_are_refused_with_the_name_of_the_file() {
         assert!(platt(slope, intercept).is_err(), "{slope} {intercept}");
     }
     assert!(read(r#"{"kind": "identity"}"#).unwrap().is_identity());
+}
+
+#[test]
+fn fitting_stops_when_it_is_asked_to() {
+    let (taxonomy, scores, gold) = repeat(&[(0.9, 3, 3), (0.3, 5, 0)]);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let calibration = CalibrateConfig::default().fit(&scores, &gold, &taxonomy, &cancel);
+    assert!(matches!(calibration, Err(Error::Cancelled)));
+    for objective in [Objective::MicroF1, Objective::MacroF1] {
+        let config = FitThresholds { objective, ..FitThresholds::default() };
+        let thresholds = fit_thresholds(&scores, &gold, &taxonomy, &config, &cancel);
+        assert!(matches!(thresholds, Err(Error::Cancelled)));
+    }
 }

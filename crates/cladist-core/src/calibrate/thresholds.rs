@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::check_lengths;
 use crate::decode::Thresholds;
 use crate::error::{Error, Result};
+use crate::job::Cancel;
 use crate::scores::Scores;
 use crate::taxonomy::{LabelId, LabelSet, Taxonomy};
 
@@ -190,16 +191,17 @@ fn best_linear_cut(keys: &[Key], price: f64) -> (usize, usize) {
 }
 
 /// The cuts of all groups that together have the best micro F1.
-fn best_micro_cuts(groups: &Groups, n_gold: usize) -> Vec<usize> {
+fn best_micro_cuts(groups: &Groups, n_gold: usize, cancel: &Cancel) -> Result<Vec<usize>> {
     let (mut cuts, mut value) = (vec![0; groups.len()], 0.0);
     loop {
+        cancel.check()?;
         let best: Vec<(usize, usize)> =
             (0..groups.len()).into_par_iter().map(|g| best_linear_cut(groups.group(g), value)).collect();
         let predicted: usize = best.iter().map(|cut| cut.0).sum();
         let tp: usize = best.iter().map(|cut| cut.1).sum();
         let next = 2.0 * tp as f64 / (predicted + n_gold).max(1) as f64;
         if next <= value {
-            return cuts;
+            return Ok(cuts);
         }
         (cuts, value) = (best.into_iter().map(|cut| cut.0).collect(), next);
     }
@@ -234,7 +236,9 @@ pub fn fit_thresholds(
     gold: &[LabelSet],
     taxonomy: &Taxonomy,
     config: &FitThresholds,
+    cancel: &Cancel,
 ) -> Result<FittedThresholds> {
+    cancel.check()?;
     config.validate()?;
     check_lengths(scores, gold)?;
     let FitThresholds { objective, granularity, min_positives } = config;
@@ -268,8 +272,8 @@ pub fn fit_thresholds(
         Objective::MicroF1 | Objective::MacroF1 => positives,
     };
     let cuts = match objective {
-        Objective::MicroF1 => best_micro_cuts(&groups, gold.iter().map(|set| set.len()).sum()),
-        Objective::MacroF1 | Objective::SampleF1 => best_mean_cuts(&groups, &items),
+        Objective::MicroF1 => best_micro_cuts(&groups, gold.iter().map(|set| set.len()).sum(), cancel)?,
+        Objective::MacroF1 | Objective::SampleF1 => best_mean_cuts(&groups, &items, cancel)?,
     };
     let threshold = |group: usize| {
         let keys = groups.group(group);
@@ -281,7 +285,7 @@ pub fn fit_thresholds(
             return Ok(FALLBACK);
         }
         let config = FitThresholds { granularity: Granularity::Global, ..config.clone() };
-        match fit_thresholds(scores, gold, taxonomy, &config)?.thresholds {
+        match fit_thresholds(scores, gold, taxonomy, &config, cancel)?.thresholds {
             Thresholds::One(value) => Ok(value),
             Thresholds::PerLevel(_) | Thresholds::PerLabel(_) => Ok(FALLBACK),
         }
@@ -338,7 +342,11 @@ fn achieved(
 }
 
 /// The best cut of each group. An item is in one group only.
-fn best_mean_cuts(groups: &Groups, gold: &[u32]) -> Vec<usize> {
+fn best_mean_cuts(groups: &Groups, gold: &[u32], cancel: &Cancel) -> Result<Vec<usize>> {
     let mut counts = vec![(0, 0); gold.len()];
-    (0..groups.len()).map(|group| best_mean_cut(groups.group(group), gold, &mut counts)).collect()
+    let mut best = |group| {
+        cancel.check()?;
+        Ok(best_mean_cut(groups.group(group), gold, &mut counts))
+    };
+    (0..groups.len()).map(&mut best).collect()
 }

@@ -28,7 +28,7 @@ pub fn adopt(corpus: Corpus, config: &DataConfig, job: &Job<'_>) -> Result<(Corp
             splits.push((name, admit(name, split, &taxonomy, config, &mut report, job)?));
         }
     }
-    let splits = arrange(splits, config, &mut report)?;
+    let splits = arrange(splits, config, &mut report, &job.cancel)?;
     let corpus = settle(taxonomy, splits, config, &mut report, &LabelOrigins::default())?;
     Ok((corpus, report))
 }

@@ -8,6 +8,9 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use crate::error::Result;
+use crate::job::Cancel;
+
 /// Divides documents into those that stay and those that are held out, both in ascending order.
 ///
 /// `round(n · fraction)` documents are held out, of two or more at most n − 1. With `stratified`, each label is
@@ -19,15 +22,22 @@ use rand_chacha::ChaCha8Rng;
 ///
 /// ```
 /// let gold = vec![vec![0], vec![0], vec![1], vec![1], vec![0, 1], vec![]];
-/// let (kept, held_out) = cladist_core::corpus::split(&gold, 0.5, 7, true);
+/// let (kept, held_out) = cladist_core::corpus::split(&gold, 0.5, 7, true, &cladist_core::Cancel::default())?;
 /// assert_eq!((kept.len(), held_out.len()), (3, 3));
+/// # Ok::<(), cladist_core::Error>(())
 /// ```
-#[must_use]
-pub fn split<G, T>(gold: &[G], fraction: f64, seed: u64, stratified: bool) -> (Vec<usize>, Vec<usize>)
+pub fn split<G, T>(
+    gold: &[G],
+    fraction: f64,
+    seed: u64,
+    stratified: bool,
+    cancel: &Cancel,
+) -> Result<(Vec<usize>, Vec<usize>)>
 where
     G: Deref<Target = [T]>,
     T: Ord + Copy,
 {
+    cancel.check()?;
     let n = gold.len();
     let wanted = (n as f64 * fraction.clamp(0.0, 1.0)).round() as usize;
     let n_held_out = if n >= 2 { wanted.min(n - 1) } else { 0 };
@@ -36,13 +46,13 @@ where
 
     let mut held_out = vec![false; n];
     if stratified {
-        stratify(gold, &order, n_held_out, &mut held_out);
+        stratify(gold, &order, n_held_out, &mut held_out, cancel)?;
     } else {
         for &document in &order[..n_held_out] {
             held_out[document] = true;
         }
     }
-    (0..n).partition(|&document| !held_out[document])
+    Ok((0..n).partition(|&document| !held_out[document]))
 }
 
 /// What one label has and wants.
@@ -57,14 +67,20 @@ struct Wanted {
     documents: Vec<usize>,
 }
 
-fn stratify<G, T>(gold: &[G], order: &[usize], n_held_out: usize, held_out: &mut [bool])
+fn stratify<G, T>(
+    gold: &[G],
+    order: &[usize],
+    n_held_out: usize,
+    held_out: &mut [bool],
+    cancel: &Cancel,
+) -> Result<()>
 where
     G: Deref<Target = [T]>,
     T: Ord + Copy,
 {
     let n = gold.len();
     if n_held_out == 0 {
-        return;
+        return Ok(());
     }
     let fraction = n_held_out as f64 / n as f64;
     let labels_of = numbered(gold);
@@ -87,6 +103,7 @@ where
     let mut placed = vec![false; n];
     let mut rarest: BTreeSet<(usize, usize)> = wanted.iter().enumerate().map(|(l, w)| (w.left, l)).collect();
     while let Some((_, label)) = rarest.pop_first() {
+        cancel.check()?;
         for document in std::mem::take(&mut wanted[label].documents) {
             if std::mem::replace(&mut placed[document], true) {
                 continue;
@@ -114,7 +131,7 @@ where
         room_held_out -= i64::from(room_held_out > 0);
     }
     let surplus = held_out.iter().filter(|&&out| out).count() as i64 - n_held_out as i64;
-    rebalance(order, &labels_of, &mut wanted, held_out, surplus);
+    rebalance(order, &labels_of, &mut wanted, held_out, surplus, cancel)
 }
 
 /// The labels of each document as numbers from 0, ascending.
@@ -169,7 +186,8 @@ fn rebalance(
     wanted: &mut [Wanted],
     held_out: &mut [bool],
     surplus: i64,
-) {
+    cancel: &Cancel,
+) -> Result<()> {
     let returns = surplus > 0;
     let price = |position: usize, wanted: &[Wanted]| {
         let labels = labels_of[order[position]].iter().map(|&label| &wanted[label]);
@@ -186,6 +204,7 @@ fn rebalance(
         movable.map(|position| Reverse(price(position, wanted))).collect();
     let mut left = surplus.unsigned_abs();
     while let (1.., Some(Reverse(old))) = (left, moves.pop()) {
+        cancel.check()?;
         // Moves only make the others dearer, so an old price that still is the lowest today is the lowest of all.
         let today = price(old.position, wanted);
         if moves.peek().is_some_and(|Reverse(next)| *next < today) {
@@ -201,6 +220,7 @@ fn rebalance(
         }
         left -= 1;
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -208,6 +228,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn split(gold: &[Vec<u32>], fraction: f64, seed: u64, stratified: bool) -> (Vec<usize>, Vec<usize>) {
+        super::split(gold, fraction, seed, stratified, &Cancel::default()).unwrap()
+    }
 
     fn corpora() -> impl Strategy<Value = Vec<Vec<u32>>> {
         prop::collection::vec(prop::collection::vec(0u32..12, 0..5), 0..120)

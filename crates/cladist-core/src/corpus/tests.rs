@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use super::assemble::{find_leaks, hold_out};
 use super::*;
+use crate::job::Cancel;
 use crate::readers::BadLine;
 
 pub(super) struct Folder(pub(super) tempfile::TempDir);
@@ -369,4 +371,19 @@ fn gold_of_dropped_levels_moves_to_kept_ancestors() {
     assert_eq!(gold(&corpus, corpus.train.as_ref().unwrap()), [vec!["bike", "bus", "tram"], vec![]]);
     let error = folder.load(&config(2, None)).unwrap_err().to_string();
     assert!(error.starts_with("no level is left: the taxonomy has 2"), "{error}");
+}
+
+#[test]
+fn looking_for_leaks_and_holding_out_stop_when_they_are_asked_to() {
+    let document = |id: &str| Document::from_text(id, id);
+    let mut splits = vec![(SplitName::Train, vec![document("1"), document("2"), document("3")])];
+    let (config, cancel) = (DataConfig { dev: 0.5, ..DataConfig::default() }, Cancel::default());
+    cancel.cancel();
+    let report = &mut DataReport::default();
+    assert!(matches!(find_leaks(&mut splits, &config, report, &cancel), Err(Error::Cancelled)));
+    assert!(matches!(hold_out(&mut splits, &config, report, &cancel), Err(Error::Cancelled)));
+    for stratified in [true, false] {
+        let sides = split(&[vec![0], vec![1]], 0.5, 1, stratified, &cancel);
+        assert!(matches!(sides, Err(Error::Cancelled)));
+    }
 }

@@ -5,8 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::Weights;
 use crate::calibrate::Objective;
 use crate::error::{Error, Result};
+use crate::job::Cancel;
 use crate::scores::Scores;
 use crate::taxonomy::LabelSet;
+
+/// Rounds over all members at most. Each is of `members · (steps + 1)` evaluations; a few are enough in practice.
+const ROUNDS: usize = 50;
 
 /// How weights are fitted: the section `[mixed]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,47 +84,55 @@ struct Cells {
 }
 
 /// Fits the weights of every class; `start` says which classes there are.
-#[must_use]
-pub fn fit(start: Weights, members: &[Scores], gold: &[LabelSet], config: &MixedConfig) -> Fitted {
+pub fn fit(
+    start: Weights,
+    members: &[Scores],
+    gold: &[LabelSet],
+    config: &MixedConfig,
+    cancel: &Cancel,
+) -> Result<Fitted> {
     let mut fitted = Fitted { values: Vec::new(), curves: Vec::new(), weights: start };
     for class in 0..fitted.weights.classes.len() {
+        cancel.check()?;
         let cells = Cells::new(&fitted.weights, class, members, gold);
-        let value = |weights: &[f64]| cells.value(weights, config);
+        let value = |weights: &[f64]| {
+            cancel.check()?;
+            Ok(cells.value(weights, config))
+        };
         let (weights, best, curve) = if members.len() == 2 {
-            on_a_line(config.steps, value)
+            on_a_line(config.steps, value)?
         } else {
-            one_by_one(fitted.weights.weights[class].clone(), config.steps, value)
+            one_by_one(fitted.weights.weights[class].clone(), config.steps, value)?
         };
         fitted.weights.weights[class] = weights;
         fitted.values.push(best);
         fitted.curves.push(curve);
     }
-    fitted
+    Ok(fitted)
 }
 
+/// Weights of a class, what they reach, and the values on the way.
+type Best = (Vec<f64>, f64, Vec<(f64, f64)>);
+
 /// Every weight of the second of two members.
-fn on_a_line(steps: usize, value: impl Fn(&[f64]) -> f64) -> (Vec<f64>, f64, Vec<(f64, f64)>) {
+fn on_a_line(steps: usize, value: impl Fn(&[f64]) -> Result<f64>) -> Result<Best> {
     let share = |step: usize| step as f64 / steps as f64;
-    let curve: Vec<(f64, f64)> =
-        (0..=steps).map(|step| (share(step), value(&[1.0 - share(step), share(step)]))).collect();
+    let point = |step| Ok((share(step), value(&[1.0 - share(step), share(step)])?));
+    let curve: Vec<(f64, f64)> = (0..=steps).map(point).collect::<Result<_>>()?;
     let highest = curve.iter().map(|(_, value)| *value).fold(f64::NEG_INFINITY, f64::max);
     // The middle of the best stretch: what is best by chance alone lies at its rim.
     let best: Vec<f64> =
         curve.iter().filter(|(_, value)| *value == highest).map(|(share, _)| *share).collect();
     let share = best.get(best.len() / 2).copied().unwrap_or(0.5);
-    (vec![1.0 - share, share], highest, curve)
+    Ok((vec![1.0 - share, share], highest, curve))
 }
 
 /// Rounds over all members, each given the share that is best while the others keep their proportions, until nothing
-/// gets better.
-fn one_by_one(
-    mut weights: Vec<f64>,
-    steps: usize,
-    value: impl Fn(&[f64]) -> f64,
-) -> (Vec<f64>, f64, Vec<(f64, f64)>) {
-    let mut best = value(&weights);
-    let mut better = true;
-    while std::mem::take(&mut better) {
+/// gets better, at most [`ROUNDS`] of them.
+fn one_by_one(mut weights: Vec<f64>, steps: usize, value: impl Fn(&[f64]) -> Result<f64>) -> Result<Best> {
+    let mut best = value(&weights)?;
+    for _ in 0..ROUNDS {
+        let mut better = false;
         for member in 0..weights.len() {
             for step in 0..=steps {
                 let share = step as f64 / steps as f64;
@@ -131,14 +143,17 @@ fn one_by_one(
                 }
                 let mut trial: Vec<f64> = weights.iter().map(|w| w / rest * (1.0 - share)).collect();
                 trial[member] = share;
-                let reached = value(&trial);
+                let reached = value(&trial)?;
                 if reached > best {
                     (best, weights, better) = (reached, trial, true);
                 }
             }
         }
+        if !better {
+            break;
+        }
     }
-    (weights, best, Vec::new())
+    Ok((weights, best, Vec::new()))
 }
 
 impl Cells {

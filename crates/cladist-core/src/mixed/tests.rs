@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::decode::{DecodeConfig, Thresholds};
+use crate::job::Cancel;
 use crate::taxonomy::LabelSet;
 
 /// A classifier that knows its answers.
@@ -93,7 +94,8 @@ fn the_grid_finds_the_best_weight_and_keeps_the_curve() {
     // The first is right about a, the second about b; only together are they right about both.
     let members = [rows(&[[0.9, 0.45], [0.1, 0.4]]), rows(&[[0.45, 0.9], [0.4, 0.1]])];
     let gold = sets(&taxonomy, &[&[0, 1], &[]]);
-    let fitted = fit(Weights::even(2, 2), &members, &gold, &MixedConfig::default());
+    let fitted =
+        fit(Weights::even(2, 2), &members, &gold, &MixedConfig::default(), &Cancel::default()).unwrap();
     assert_eq!(fitted.values, [1.0]);
     assert_eq!(fitted.curves[0].len(), 21);
     assert!((fitted.curves[0][0].1 - 2.0 / 3.0).abs() < 1e-12);
@@ -110,11 +112,12 @@ fn classes_of_labels_get_weights_of_their_own() {
     let counts = LabelCounts { n_documents: 500, counts: vec![3, 400] };
     let start = Weights::by_frequency(2, &counts, 20, 100);
     assert_eq!((start.classes.len(), start.labels.as_slice()), (3, &[0, 2][..]));
-    let fitted = fit(start, &members, &gold, &MixedConfig::default());
+    let fitted = fit(start, &members, &gold, &MixedConfig::default(), &Cancel::default()).unwrap();
     assert!(fitted.weights.weights[0][1] > 0.55 && fitted.weights.weights[2][0] > 0.55, "{fitted:?}");
     assert_eq!((fitted.values[0], fitted.values[2]), (1.0, 1.0));
     // No weight that both share is right about both.
-    let together = fit(Weights::even(2, 2), &members, &gold, &MixedConfig::default());
+    let together =
+        fit(Weights::even(2, 2), &members, &gold, &MixedConfig::default(), &Cancel::default()).unwrap();
     assert!(together.values[0] < 1.0);
 }
 
@@ -137,13 +140,26 @@ proptest! {
         let objective = if macro_f1 { crate::calibrate::Objective::MacroF1 } else { crate::calibrate::Objective::MicroF1 };
         let config = MixedConfig { objective, ..MixedConfig::default() };
         for n in [2, 3] {
-            let fitted = fit(Weights::even(n, 3), &scores[..n], &gold, &config);
+            let fitted = fit(Weights::even(n, 3), &scores[..n], &gold, &config, &Cancel::default()).unwrap();
             prop_assert!(fitted.weights.are_sound(n, 3));
             prop_assert!((fitted.weights.weights[0].iter().sum::<f64>() - 1.0).abs() < 1e-9);
             for one in scores[..n].iter().filter(|_| n == 2) {
-                let alone = fit(Weights::even(1, 3), std::slice::from_ref(one), &gold, &config).values[0];
+                let alone = fit(Weights::even(1, 3), std::slice::from_ref(one), &gold, &config, &Cancel::default()).unwrap().values[0];
                 prop_assert!(fitted.values[0] >= alone - 1e-12);
             }
         }
+    }
+}
+
+#[test]
+fn fitting_stops_when_it_is_asked_to() {
+    let taxonomy = Taxonomy::flat(["a"]);
+    let scores = vec![Scores::from_rows([taxonomy.labels().map(|label| (label, 0.5)).collect()]); 3];
+    let gold = [taxonomy.labels().collect::<LabelSet>()];
+    let cancel = Cancel::default();
+    cancel.cancel();
+    for n in [2, 3] {
+        let fitted = fit(Weights::even(n, 1), &scores[..n], &gold, &MixedConfig::default(), &cancel);
+        assert!(matches!(fitted, Err(Error::Cancelled)));
     }
 }

@@ -22,7 +22,7 @@ const MOST: usize = 5_000;
 /// Labels that a plane needs.
 const FEWEST: usize = 3;
 
-/// What is written and, with `--json`, printed.
+/// The result, as it is written.
 #[derive(Debug, Serialize)]
 pub struct LabelAnalysis {
     /// The models.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cladist::config::Recipe;
 use cladist::corpus::CorpusSource;
-use cladist::{BadLinePolicy, Event, Model, OpenOptions, Work};
+use cladist::{BadLinePolicy, ErrorKind, Event, Model, OpenOptions, Work};
 use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{self, SplitName};
 use cladist_core::metrics;
@@ -26,7 +26,7 @@ pub const METRICS: [&str; 4] = ["p@1", "r@5", "ndcg@5", "r-precision-micro"];
 /// Rankings at random whose figures are averaged.
 const DRAWS: u64 = 20;
 
-/// What is written and, with `--json`, printed.
+/// The result, as it is written.
 #[derive(Debug, Serialize)]
 pub struct ZeroShotAnalysis {
     /// The model.
@@ -120,12 +120,9 @@ pub fn run(path: &Path, options: &ZeroShotOptions<'_>, open: &OpenOptions) -> Re
             job.progress.stage("nearest descriptions", documents.len() as u64);
             let encoder = EncoderSource::parse(&recipe.encoder)?;
             let device = device::parse(&open.device)?;
-            match nearest_descriptions(&encoder, &recipe.tokens, &documents, taxonomy, &device, &job) {
-                Ok(scores) => rows.push(unseen.row("nearest description", &[scores])?),
-                Err(error) => {
-                    let text = format!("no nearest descriptions, as the encoder is gone: {error}");
-                    work.tell(&Event::Warning(text));
-                }
+            let nearest = nearest_descriptions(&encoder, &recipe.tokens, &documents, taxonomy, &device, &job);
+            if let Some(scores) = found(nearest, work)? {
+                rows.push(unseen.row("nearest description", &[scores])?);
             }
         }
         _ => work
@@ -148,6 +145,19 @@ pub fn run(path: &Path, options: &ZeroShotOptions<'_>, open: &OpenOptions) -> Re
     std::fs::create_dir_all(folder).map_err(LabError::io("create", folder))?;
     write_atomically(&folder.join("zero-shot.json"), &serde_json::to_vec_pretty(&analysis)?)?;
     Ok(analysis)
+}
+
+/// Scores by an encoder that may be gone since; then there is a warning in their place.
+fn found(scores: cladist_nn::Result<Scores>, work: &Work<'_>) -> Result<Option<Scores>> {
+    match scores {
+        Ok(scores) => Ok(Some(scores)),
+        Err(error) if error.kind() == ErrorKind::Cancelled => Err(error.into()),
+        Err(error) => {
+            let text = format!("no nearest descriptions, as the encoder is gone: {error}");
+            work.tell(&Event::Warning(text));
+            Ok(None)
+        }
+    }
 }
 
 impl Unseen<'_> {
@@ -196,4 +206,19 @@ fn at_random(taxonomy: &Taxonomy, documents: usize, seed: u64) -> Scores {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut row = |_| taxonomy.labels().map(|label| (label, random.random::<f32>())).collect();
     Scores::from_rows((0..documents).map(&mut row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_encoder_is_a_warning_and_a_stop_is_none() {
+        let work = Work::default();
+        assert!(found(Ok(Scores::new()), &work).unwrap().is_some());
+        let gone = EncoderSource::parse("/no/such/folder").map(|_| Scores::new());
+        assert!(found(gone, &work).unwrap().is_none());
+        let stopped = found(Err(cladist_core::Error::Cancelled.into()), &work).unwrap_err();
+        assert_eq!(stopped.kind(), ErrorKind::Cancelled);
+    }
 }

@@ -241,7 +241,7 @@ fn axes(experiment: &Experiment, args: &ExperimentOptions<'_>) -> Result<Vec<Axi
     Ok(grid.map(|axis| Axis { keys: owned(axis.keys), values: owned(axis.values) }).collect())
 }
 
-/// What the user decides on the command line: the grid leaves it alone. What `--try` names is for it to vary.
+/// What the user's settings decide: the grid leaves it alone. What is to be tried is for it to vary.
 fn decided(head: &HeadInfo, variant: &Variant, args: &ExperimentOptions<'_>) -> Result<Settings> {
     let mut decided = Settings::default();
     if args.tries.is_empty() {

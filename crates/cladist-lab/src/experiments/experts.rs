@@ -1,7 +1,7 @@
 //! Experts on several layers of one encoder, what they are made of one by one, and other methods for very many labels.
 //!
 //! The variants up to `three-experts` are the comparison, the others take it apart. Rates, epochs and batches are those
-//! published for 4,000 labels and a RoBERTa of twelve layers; small encoders want more (`--learning-rate 2e-4`). Few,
+//! published for 4,000 labels and a RoBERTa of twelve layers; small encoders want more (`train.learning_rate=2e-4`). Few,
 //! medium and many are labels with up to 20, up to 100 and more training documents (`metrics.few_at_most`).
 
 use super::{Column, Experiment, RATE, RATE_ABOVE, RATE_OF_LABELS, Setting, Variant, View, WORDS};

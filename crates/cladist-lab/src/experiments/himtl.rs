@@ -2,7 +2,7 @@
 //!
 //! Published with BERT, AdamW at 2e-5 falling linearly, 100 epochs and a patience of 50; the encoder and the epochs are left to the
 //! settings. Scores are made coherent before they are judged; how often they contradicted the hierarchy before is a column. As published
-//! with `--set hierarchy-gcn.form=full --set coding-tree.form=full --set decode.coherence=false`.
+//! with the settings `hierarchy-gcn.form=full`, `coding-tree.form=full` and `decode.coherence=false`.
 
 use super::{Column, Experiment, Setting, Variant};
 

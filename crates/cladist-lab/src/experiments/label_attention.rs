@@ -1,9 +1,9 @@
 //! Labels that look at documents with what their descriptions say, beside a network on word vectors and a fine-tuned
 //! encoder, with each loss and without descriptions.
 //!
-//! The text of a label is its name and its description: `--labels FILE` gives them. Hallmarks of cancer are the labels
-//! of the first level (`--set data.max_levels=1 --set data.ancestors=add`); where documents have one label each, say
-//! `--set task=multi-class`.
+//! The text of a label is its name and its description: a file of labels gives them. Hallmarks of cancer are the labels
+//! of the first level (`data.max_levels=1`, `data.ancestors=add`); where documents have one label each, the task
+//! is `task=multi-class`.
 
 use super::{Column, Experiment, RATE, RATE_ABOVE, RATE_OF_LABELS, Setting, Variant, WORDS};
 

@@ -2,7 +2,7 @@
 //! "BERT for Sequence-to-Sequence Multi-label Text Classification", 2019.
 //!
 //! Networks on word vectors have a learning rate of their own, whatever the transformers get. They need more epochs:
-//! `--set text-cnn:train.epochs=15`, and pretrained vectors are for `--set sgm:encoder=words:FILE`.
+//! `text-cnn:train.epochs=15`, and pretrained vectors are for `sgm:encoder=words:FILE`.
 
 use super::{Column, Experiment, RATE, RATE_ABOVE, Sweep, Variant, WORDS};
 

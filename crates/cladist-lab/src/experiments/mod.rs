@@ -66,7 +66,7 @@ pub struct Sweep {
     pub settings: &'static [Setting],
 }
 
-/// A key and its value as `--set` takes them.
+/// A key and its value, as in `key=value`.
 pub type Setting = (&'static str, &'static str);
 
 /// Word vectors of the usual width, without a file, and the rates that networks on them learn at whatever transformers get.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 use cladist_core::explain::words;
-use cladist_core::{Document, LabelId, Request};
+use cladist_core::{Cancel, Document, Job, LabelId, Request};
 
 use crate::encoder::{LayerSet, Mode};
 use crate::error::{Error, Result};
@@ -31,7 +31,13 @@ pub type Parts = Vec<(Range<usize>, f32)>;
 impl NeuralModel {
     /// What each word adds to the logit of each of the labels. Of a document in windows, the one that the label scores
     /// highest in is looked at; words outside it have no part.
-    pub fn attribute(&self, text: &str, labels: &[LabelId], how: Gradients) -> Result<Vec<Parts>> {
+    pub fn attribute(
+        &self,
+        text: &str,
+        labels: &[LabelId],
+        how: Gradients,
+        cancel: &Cancel,
+    ) -> Result<Vec<Parts>> {
         if self.ranker().is_some() {
             return Err(Error::Head {
                 problem: "labels are scored by a ranker, which has no logits to take gradients of".to_owned(),
@@ -41,12 +47,14 @@ impl NeuralModel {
         let windows = self.tokenizer.encode(&[text], &self.design.tokens)?.into_iter().flatten();
         let windows: Vec<Sequence> = windows.collect();
         let each: Vec<Vec<Sequence>> = windows.iter().map(|window| vec![window.clone()]).collect();
-        let rows = self.run(&each, None, &Request::default(), &mut [])?.rows;
+        let job = Job { cancel: cancel.clone(), ..Job::silent() };
+        let rows = self.run(&each, None, &Request { job, ..Request::default() }, &mut [])?.rows;
         let network = self.network.clone().train();
-        let states = self.label_states_of(&network);
+        let states = self.label_states_of(&network, cancel)?;
         labels
             .iter()
             .map(|&label| {
+                cancel.check()?;
                 let score = |row: &Vec<(LabelId, f32)>| {
                     row.iter().find(|(other, _)| *other == label).map_or(0.0, |(_, score)| *score)
                 };
@@ -223,7 +231,7 @@ mod tests {
             let label = toy.taxonomy.get("fund").unwrap();
             let emits = ["label-sequence", "sgm", "enc-dec", "hilap"].contains(name);
             for how in [Gradients::AtDocument, Gradients::Integrated(4)] {
-                match model.attribute(document(), &[label, label], how) {
+                match model.attribute(document(), &[label, label], how, &Cancel::default()) {
                     Ok(parts) => {
                         assert!(!emits, "{name}");
                         assert_eq!(parts.len(), 2, "{name}");

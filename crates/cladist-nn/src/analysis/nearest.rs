@@ -23,7 +23,7 @@ pub fn nearest_descriptions(
     job: &Job<'_>,
 ) -> Result<Scores> {
     let texts = || documents.iter().map(|document| document.text.as_str()).collect();
-    let (tokenizer, encoder, _) = source.open(texts, false, 0, device)?;
+    let (tokenizer, encoder, _) = source.open(texts, false, 0, device, &job.cancel)?;
     let config = DescriptionConfig {
         path: false,
         max_tokens: tokens.max_tokens,
@@ -31,8 +31,8 @@ pub fn nearest_descriptions(
         at_start_only: false,
     };
     let packed = encoder.pack();
-    let descriptions = Descriptions::new(&config, taxonomy, &tokenizer, &encoder)?;
-    let labels = unit(descriptions.read(&encoder, packed.as_ref())).transpose();
+    let descriptions = Descriptions::new(&config, taxonomy, &tokenizer, &encoder, &job.cancel)?;
+    let labels = unit(descriptions.read_unless(&encoder, packed.as_ref(), &job.cancel)?).transpose();
     let ids: Vec<_> = taxonomy.labels().collect();
     let layer = encoder.n_layers();
     let keep: LayerSet = [layer].into_iter().collect();

@@ -11,7 +11,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::taxonomy::CodingRule;
-use cladist_core::{Classifier, Document, LabelCounts, Request, Scores};
+use cladist_core::{Cancel, Classifier, Document, LabelCounts, Request, Scores};
 use rayon::prelude::*;
 
 use super::branches::{BranchesConfig, Split};
@@ -29,7 +29,7 @@ use super::*;
 use crate::descriptions::DescriptionVector::Mean;
 use crate::encoder::Mode;
 use crate::losses::Loss;
-use crate::model::{Design, NeuralModel};
+use crate::model::{Design, NeuralModel, Start};
 use crate::optim::GradientSum;
 use crate::parameters::names;
 use crate::source::EncoderSource;
@@ -291,8 +291,15 @@ fn it_is_the_same_after_saving_and_loading() {
         assert!(first.contains_key("head.safetensors"), "{:?}", first.keys());
         let has_tree = matches!(design.head, AnyHeadConfig::CodingTree(_));
         assert_eq!(first.contains_key("coding_trees.json"), has_tree, "{name}: {:?}", first.keys());
-        let loaded =
-            NeuralModel::load(&path, design, toy.taxonomy.clone(), &toy.counts(), &Device::flex()).unwrap();
+        let loaded = NeuralModel::load(
+            &path,
+            design,
+            toy.taxonomy.clone(),
+            &toy.counts(),
+            &Device::flex(),
+            &Cancel::default(),
+        )
+        .unwrap();
         let again = saved(&loaded, &folder.path().join("again"));
         assert!(first == again, "{name}");
         assert_eq!(score(&model, &toy.documents), score(&loaded, &toy.documents), "{name}");
@@ -368,9 +375,16 @@ fn new_outputs_know_how_rare_their_labels_are() {
             let source = EncoderSource::parse("scratch:tiny").unwrap();
             let design = Design { prior_bias, ..design.clone() };
             let (examples, taxonomy) = (toy.examples(), toy.taxonomy.clone());
-            let model = NeuralModel::create(design, &source, &examples, taxonomy, &rare, 1, &Device::flex())
-                .unwrap()
-                .0;
+            let model = NeuralModel::create(
+                design,
+                &source,
+                &examples,
+                taxonomy,
+                &rare,
+                &Start::new(1, &Device::flex()),
+            )
+            .unwrap()
+            .0;
             let scores = score(&model, &toy.documents);
             let all: Vec<f32> = scores.rows().flatten().map(|(_, score)| *score).collect();
             all.iter().sum::<f32>() / all.len() as f32

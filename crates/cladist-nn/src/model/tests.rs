@@ -5,8 +5,9 @@ use std::fs;
 use cladist_core::{Classifier, ErrorKind, Job, LabelId, Request};
 
 use super::*;
+use crate::heads::label_attention::LabelAttentionConfig;
 use crate::tokens::{Pool, TokensConfig};
-use crate::toy::{Toy, flat, golden};
+use crate::toy::{Toy, design, fitting, flat, golden};
 
 #[test]
 fn a_model_is_shared_between_threads() {
@@ -65,9 +66,16 @@ fn a_tokenizer_or_length_that_the_encoder_has_no_room_for_is_refused() {
         design.tokens.max_tokens = max_tokens;
         let source = EncoderSource::Folder(folder.path().to_owned());
         let taxonomy = toy.taxonomy.clone();
-        NeuralModel::create(design, &source, &toy.examples(), taxonomy, &toy.counts(), 1, &Device::flex())
-            .map(|_| ())
-            .map_err(|error| (error.kind(), error.to_string()))
+        NeuralModel::create(
+            design,
+            &source,
+            &toy.examples(),
+            taxonomy,
+            &toy.counts(),
+            &Start::new(1, &Device::flex()),
+        )
+        .map(|_| ())
+        .map_err(|error| (error.kind(), error.to_string()))
     };
     create(&words, 40).unwrap();
     let (kind, message) = create(&words, 41).unwrap_err();
@@ -87,7 +95,7 @@ fn a_bundle_with_a_head_for_other_labels_is_refused() {
     toy.model(flat(), 1).save(&writer).unwrap();
     writer.finish().unwrap();
     let load = |taxonomy: Taxonomy| {
-        NeuralModel::load(&path, flat(), taxonomy, &toy.counts(), &Device::flex())
+        NeuralModel::load(&path, flat(), taxonomy, &toy.counts(), &Device::flex(), &Cancel::default())
             .map(|_| ())
             .map_err(|error| error.to_string())
     };
@@ -109,8 +117,16 @@ fn a_bundle_with_numbers_that_are_not_finite_is_refused_by_file_and_tensor() {
     let writer = Writer::create(&path, "model").unwrap();
     model.save(&writer).unwrap();
     writer.finish().unwrap();
-    let load =
-        || NeuralModel::load(&path, design.clone(), toy.taxonomy.clone(), &toy.counts(), &Device::flex());
+    let load = || {
+        NeuralModel::load(
+            &path,
+            design.clone(),
+            toy.taxonomy.clone(),
+            &toy.counts(),
+            &Device::flex(),
+            &Cancel::default(),
+        )
+    };
     load().unwrap();
     for file in ["model.safetensors", "head.safetensors", "rows.safetensors", "counts.safetensors"] {
         let whole = fs::read(path.join(file)).unwrap();
@@ -127,4 +143,45 @@ fn a_bundle_with_numbers_that_are_not_finite_is_refused_by_file_and_tensor() {
         }
         fs::write(path.join(file), whole).unwrap();
     }
+}
+
+#[test]
+fn making_reading_and_asking_a_model_stop_when_they_are_asked_to() {
+    let toy = Toy::new(Task::MultiLabel);
+    let device = Device::flex();
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let stopped = |error: Error| assert_eq!(error.kind(), ErrorKind::Cancelled);
+    let start = Start { cancel: cancel.clone(), ..Start::new(1, &device) };
+    for source in ["scratch:tiny", "words:4", golden("bert").to_str().unwrap()] {
+        let source = EncoderSource::parse(source).unwrap();
+        let taxonomy = toy.taxonomy.clone();
+        let made = NeuralModel::create(flat(), &source, &toy.examples(), taxonomy, &toy.counts(), &start);
+        stopped(made.unwrap_err());
+    }
+    let model = toy.model(flat(), 1);
+    let label = toy.taxonomy.get("fund").unwrap();
+    let how = crate::analysis::attribution::Gradients::AtDocument;
+    stopped(model.attribute("gold", &[label], how, &cancel).unwrap_err());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    let writer = Writer::create(&path, "model").unwrap();
+    model.save(&writer).unwrap();
+    writer.finish().unwrap();
+    let load = |cancel: &Cancel| {
+        NeuralModel::load(&path, flat(), toy.taxonomy.clone(), &toy.counts(), &device, cancel)
+    };
+    load(&Cancel::default()).unwrap();
+    stopped(load(&cancel).unwrap_err());
+}
+
+#[test]
+fn labels_that_are_read_first_stop_when_they_are_asked_to() {
+    let toy = Toy::new(Task::MultiLabel);
+    let cancel = Cancel::default();
+    let head = AnyHeadConfig::LabelAttention(LabelAttentionConfig::default());
+    let mut model = toy.model(design(fitting(head), Task::MultiLabel), 1);
+    model.prepare(&cancel).unwrap();
+    cancel.cancel();
+    assert_eq!(model.prepare(&cancel).unwrap_err().kind(), ErrorKind::Cancelled);
 }

@@ -1,7 +1,7 @@
 use burn::module::Module;
 use burn::tensor::{Device, TensorData};
 use cladist_core::bundle::Writer;
-use cladist_core::{Classifier, Job, Request, Scores};
+use cladist_core::{Cancel, Classifier, Job, Request, Scores};
 
 use super::*;
 use crate::analysis::attribution::Gradients;
@@ -10,7 +10,7 @@ use crate::heads::flat::FlatConfig;
 use crate::heads::light_xml::LightXmlConfig;
 use crate::heads::{AnyHeadConfig, HeadInput, Moment, Task};
 use crate::losses::Loss;
-use crate::model::{Design, NeuralModel};
+use crate::model::{Design, NeuralModel, Start};
 use crate::source::EncoderSource;
 use crate::tokens::{TokenBatch, TokensConfig};
 use crate::toy::{Toy, bytes, design, fitting, flat, on_threads};
@@ -57,8 +57,16 @@ fn it_is_the_same_after_saving_and_loading() {
         model.save(&writer).unwrap();
         writer.finish().unwrap();
         assert_eq!(path.join("rows.safetensors").exists(), has_rows, "{name}");
-        let load =
-            || NeuralModel::load(&path, design.clone(), toy.taxonomy.clone(), &toy.counts(), &Device::flex());
+        let load = || {
+            NeuralModel::load(
+                &path,
+                design.clone(),
+                toy.taxonomy.clone(),
+                &toy.counts(),
+                &Device::flex(),
+                &Cancel::default(),
+            )
+        };
         let loaded = load().unwrap();
         assert!(bytes(&loaded) == bytes(&model), "{name}");
         assert_eq!(scores(&loaded, &toy), scores(&model, &toy), "{name}");
@@ -210,8 +218,15 @@ fn settings_that_do_not_go_together_are_refused_by_name() {
     let refused = |design: Design| {
         let source = EncoderSource::parse("scratch:tiny").unwrap();
         let (taxonomy, counts) = (toy.taxonomy.clone(), toy.counts());
-        NeuralModel::create(design, &source, &toy.examples(), taxonomy, &counts, 1, &Device::flex())
-            .unwrap_err()
+        NeuralModel::create(
+            design,
+            &source,
+            &toy.examples(),
+            taxonomy,
+            &counts,
+            &Start::new(1, &Device::flex()),
+        )
+        .unwrap_err()
     };
     let with = |change: &dyn Fn(&mut Design)| {
         let mut design = ranked(true, flat());
@@ -235,6 +250,11 @@ fn settings_that_do_not_go_together_are_refused_by_name() {
     assert!(narrow.starts_with("`light-xml.bottleneck` must be 0 with"), "{narrow}");
     let text = &toy.documents[0].text;
     let label = toy.taxonomy.labels().next().unwrap();
-    let explained = model(&toy, ranked(true, flat())).attribute(text, &[label], Gradients::AtDocument);
+    let explained = model(&toy, ranked(true, flat())).attribute(
+        text,
+        &[label],
+        Gradients::AtDocument,
+        &Cancel::default(),
+    );
     assert!(explained.unwrap_err().to_string().contains("ranker, which has no logits"));
 }

@@ -79,6 +79,7 @@ impl ShortlistConfig {
         examples: &Examples<'_>,
         n_labels: usize,
         seed: u64,
+        job: &Job<'_>,
     ) -> Result<Option<Shortlist>> {
         self.validate()?;
         if !self.is_on() {
@@ -86,7 +87,7 @@ impl ShortlistConfig {
         }
         let config = PartitionConfig { leaf: self.group_size, seed };
         let Examples { documents, gold } = *examples;
-        let partition = Partition::of_documents(documents, gold, n_labels, &config, &Job::silent())?;
+        let partition = Partition::of_documents(documents, gold, n_labels, &config, job)?;
         Ok(Some(Shortlist { partition, config: *self }))
     }
 }

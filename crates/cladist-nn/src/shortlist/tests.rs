@@ -6,7 +6,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use cladist_core::bundle::Writer;
-use cladist_core::{Classifier, Request, Scores};
+use cladist_core::{Cancel, Classifier, Request, Scores};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +17,7 @@ use super::*;
 use crate::encoder::Mode;
 use crate::heads::light_xml::LightXmlConfig;
 use crate::heads::{AnyHeadConfig, HeadInput, Moment, Task};
-use crate::model::{Design, NeuralModel};
+use crate::model::{Design, NeuralModel, Start};
 use crate::optim::{AdamW, AdamWConfig, GradientSum, scale};
 use crate::parameters::{named, replace, to_vec};
 use crate::tokens::{Sequence, TokenBatch};
@@ -359,8 +359,16 @@ fn it_is_the_same_after_saving_and_loading() {
         let writer = Writer::create(&path, "model").unwrap();
         model.save(&writer).unwrap();
         writer.finish().unwrap();
-        let load =
-            || NeuralModel::load(&path, design.clone(), toy.taxonomy.clone(), &toy.counts(), &Device::flex());
+        let load = || {
+            NeuralModel::load(
+                &path,
+                design.clone(),
+                toy.taxonomy.clone(),
+                &toy.counts(),
+                &Device::flex(),
+                &Cancel::default(),
+            )
+        };
         let loaded = load().unwrap();
         assert!(bytes(&loaded) == bytes(&model), "{name}");
         let score = |model: &NeuralModel| model.score(&toy.documents, &Request::default()).unwrap();
@@ -422,8 +430,14 @@ fn heads_and_tasks_that_need_all_labels_refuse_it() {
     let refused = |design: Design| {
         let source = crate::source::EncoderSource::parse("scratch:tiny").unwrap();
         let (taxonomy, counts) = (toy.taxonomy.clone(), toy.counts());
-        let made =
-            NeuralModel::create(design, &source, &toy.examples(), taxonomy, &counts, 1, &Device::flex());
+        let made = NeuralModel::create(
+            design,
+            &source,
+            &toy.examples(),
+            taxonomy,
+            &counts,
+            &Start::new(1, &Device::flex()),
+        );
         made.unwrap_err().to_string()
     };
     let lwan = design(AnyHeadConfig::Lwan(Default::default()), Task::MultiLabel);
@@ -471,4 +485,14 @@ fn rows_of_rare_groups_start_at_the_odds_within_their_group() {
     let counts = LabelCounts { n_documents: 100_000, counts: vec![10; n_labels] };
     let biases = shortlist.row_biases(&counts);
     assert!(biases.iter().all(|bias| (-0.1..5.0).contains(bias)), "{biases:?}");
+}
+
+#[test]
+fn grouping_stops_when_it_is_asked_to() {
+    let toy = Toy::new(Task::MultiLabel);
+    let job = Job::silent();
+    job.cancel.cancel();
+    let config = ShortlistConfig { group_size: 2, ..ShortlistConfig::default() };
+    let groups = config.group(&toy.examples(), toy.taxonomy.n_labels(), 1, &job);
+    assert!(matches!(groups, Err(crate::Error::Core(CoreError::Cancelled))));
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use cladist_core::Cancel;
 use proptest::prelude::*;
 
 use super::*;
@@ -22,7 +23,7 @@ fn minilm() -> Option<PathBuf> {
 fn trained() -> Tokenizer {
     let text =
         "the bank raised its rate. banks, rates and raising: a rainbow of raw data at 1,200 points (basis)";
-    Tokenizer::train(&[text, "Été naïf 東京 the rates"], 120, 1).unwrap()
+    Tokenizer::train(&[text, "Été naïf 東京 the rates"], 120, 1, &Cancel::default()).unwrap()
 }
 
 /// Bytes spelled as RoBERTa spells them; a few merges.
@@ -164,7 +165,7 @@ fn training_gives_the_same_bytes_on_any_number_of_threads() {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let train = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| Tokenizer::train(&texts, 200, 2).unwrap())
+        pool.install(|| Tokenizer::train(&texts, 200, 2, &Cancel::default()).unwrap())
     };
     let expected = train(1);
     assert!(expected.vocab_size() <= 200 && expected.vocab_size() > 100, "{}", expected.vocab_size());
@@ -178,7 +179,7 @@ fn training_gives_the_same_bytes_on_any_number_of_threads() {
 
 #[test]
 fn training_on_nothing_gives_a_tokenizer_all_the_same() {
-    let tokenizer = Tokenizer::train(&[], 100, 1).unwrap();
+    let tokenizer = Tokenizer::train(&[], 100, 1, &Cancel::default()).unwrap();
     let unknown = tokenizer.special().unknown.unwrap();
     assert_eq!(one(&tokenizer, "any word", &TokensConfig::default()).ids, [2, unknown, unknown, 3]);
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cladist_core::Error as CoreError;
+use cladist_core::{Cancel, Error as CoreError};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use tokenizers::Encoding;
@@ -13,6 +13,9 @@ use super::cut::{Piece, ceil, floor, is_space};
 use super::files::{Names, read_folder};
 use super::vocabulary;
 use crate::error::{Error, Result};
+
+/// Texts tokenised between two looks at whether to stop.
+const AT_ONCE: usize = 256;
 
 /// The ids of tokens with a meaning of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,15 +84,15 @@ impl Tokenizer {
 
     /// Learns a lower-casing BERT tokenizer of at most `vocab_size` tokens. Pieces that are together fewer than
     /// `min_frequency` times are not joined. The same texts give the same tokenizer, byte by byte.
-    pub fn train(texts: &[&str], vocab_size: usize, min_frequency: usize) -> Result<Self> {
+    pub fn train(texts: &[&str], vocab_size: usize, min_frequency: usize, cancel: &Cancel) -> Result<Self> {
         let names = Names::new(&[]);
-        Self::build(vocabulary::learn(texts, vocab_size, min_frequency, &names)?, None, &names)
+        Self::build(vocabulary::learn(texts, vocab_size, min_frequency, &names, cancel)?, None, &names)
     }
 
     /// Whole words instead of pieces: at most `n_words`, each at least `min_frequency` times in the texts.
-    pub fn words(texts: &[&str], n_words: usize, min_frequency: usize) -> Result<Self> {
+    pub fn words(texts: &[&str], n_words: usize, min_frequency: usize, cancel: &Cancel) -> Result<Self> {
         let names = Names::new(&[]);
-        Self::build(vocabulary::words(texts, n_words, min_frequency, &names)?, None, &names)
+        Self::build(vocabulary::words(texts, n_words, min_frequency, &names, cancel)?, None, &names)
     }
 
     /// The tokenizer as a `tokenizer.json`.
@@ -135,6 +138,21 @@ impl Tokenizer {
     pub fn encode(&self, texts: &[&str], config: &TokensConfig) -> Result<Vec<Vec<Sequence>>> {
         config.validate()?;
         texts.par_iter().map(|text| self.windows(text, config)).collect()
+    }
+
+    /// The same of many texts, unless somebody asks to stop.
+    pub(crate) fn encode_unless(
+        &self,
+        texts: &[&str],
+        config: &TokensConfig,
+        cancel: &Cancel,
+    ) -> Result<Vec<Vec<Sequence>>> {
+        let mut all = Vec::with_capacity(texts.len());
+        for chunk in texts.chunks(AT_ONCE) {
+            cancel.check()?;
+            all.extend(self.encode(chunk, config)?);
+        }
+        Ok(all)
     }
 
     fn windows(&self, text: &str, config: &TokensConfig) -> Result<Vec<Sequence>> {

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
-use cladist_core::Error as CoreError;
+use cladist_core::{Cancel, Error as CoreError};
 use rayon::prelude::*;
 use serde_json::Value;
 use tokenizers::normalizers::BertNormalizer;
@@ -29,20 +29,32 @@ const MAX_CHARACTERS: usize = 100;
 const PART: usize = 1 << 16;
 
 /// Learns a vocabulary and gives a `tokenizer.json` that uses it.
-pub(super) fn learn(texts: &[&str], vocab_size: usize, min_frequency: usize, names: &Names) -> Result<Value> {
+pub(super) fn learn(
+    texts: &[&str],
+    vocab_size: usize,
+    min_frequency: usize,
+    names: &Names,
+    cancel: &Cancel,
+) -> Result<Value> {
     if !(16..=1_000_000).contains(&vocab_size) {
         return Err(CoreError::setting("vocab_size", "16 to 1000000", vocab_size).into());
     }
-    let words = count_words(texts)?;
+    let words = count_words(texts, cancel)?;
     let room = vocab_size - SPECIAL.len();
-    let tokens = merge(&words, room, min_frequency.max(1) as u64);
+    let tokens = merge(&words, room, min_frequency.max(1) as u64, cancel)?;
     let special = SPECIAL.into_iter().map(str::to_owned);
     Ok(word_piece(special.chain(tokens).zip(0u32..).collect(), &Bert::default(), names))
 }
 
 /// A `tokenizer.json` of whole words: the most frequent, each at least `min_frequency` times in the texts.
-pub(super) fn words(texts: &[&str], n_words: usize, min_frequency: usize, names: &Names) -> Result<Value> {
-    let counts = count_words(texts)?;
+pub(super) fn words(
+    texts: &[&str],
+    n_words: usize,
+    min_frequency: usize,
+    names: &Names,
+    cancel: &Cancel,
+) -> Result<Value> {
+    let counts = count_words(texts, cancel)?;
     let mut words: Vec<(String, u64)> =
         counts.into_iter().filter(|(_, count)| *count >= min_frequency as u64).collect();
     words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -52,11 +64,12 @@ pub(super) fn words(texts: &[&str], n_words: usize, min_frequency: usize, names:
     Ok(word_level(&all.zip(0u32..).collect(), names))
 }
 
-fn count_words(texts: &[&str]) -> Result<BTreeMap<String, u64>> {
+fn count_words(texts: &[&str], cancel: &Cancel) -> Result<BTreeMap<String, u64>> {
     let counts = |text: &&str| -> Result<HashMap<String, u64>> {
         let mut counts = HashMap::new();
         let mut rest: &str = text;
         while !rest.is_empty() {
+            cancel.check()?;
             let limit = floor(rest, PART);
             let gap = if limit < rest.len() { last_gap(rest, 0, limit).filter(|&at| at > 0) } else { None };
             let (part, after) = rest.split_at(gap.unwrap_or(limit));
@@ -92,7 +105,12 @@ fn count_part(part: &str, counts: &mut HashMap<String, u64>) -> tokenizers::Resu
 /// At most `room` tokens: the most frequent characters, in the order of Unicode, then joined pieces.
 ///
 /// Characters take half of the room at most; words with others are left out.
-fn merge(words: &BTreeMap<String, u64>, room: usize, min_frequency: u64) -> Vec<String> {
+fn merge(
+    words: &BTreeMap<String, u64>,
+    room: usize,
+    min_frequency: u64,
+    cancel: &Cancel,
+) -> Result<Vec<String>> {
     let mut frequency: BTreeMap<String, u64> = BTreeMap::new();
     for (word, count) in words {
         for symbol in symbols(word) {
@@ -114,6 +132,7 @@ fn merge(words: &BTreeMap<String, u64>, room: usize, min_frequency: u64) -> Vec<
     while tokens.len() < room
         && let Some((left, right)) = pairs.most_frequent(min_frequency)
     {
+        cancel.check()?;
         let end = &tokens[right as usize];
         let joined = format!("{}{}", tokens[left as usize], end.strip_prefix("##").unwrap_or(end));
         // The same piece can come about in two ways.
@@ -123,7 +142,7 @@ fn merge(words: &BTreeMap<String, u64>, room: usize, min_frequency: u64) -> Vec<
         });
         pairs.join((left, right), id);
     }
-    tokens
+    Ok(tokens)
 }
 
 fn symbols(word: &str) -> impl Iterator<Item = String> {
@@ -213,7 +232,7 @@ mod tests {
     #[test]
     fn the_most_frequent_pairs_are_joined_first() {
         let words = words(&[("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)]);
-        let tokens = merge(&words, 40, 1);
+        let tokens = merge(&words, 40, 1, &Cancel::default()).unwrap();
         let joined: Vec<&str> =
             tokens.iter().skip_while(|token| *token != "##es").map(String::as_str).collect();
         // ##e ##s and ##s ##t are both there 9 times: ##e comes first. Then ##es ##t 9, ##o ##w and l ##o 7.
@@ -224,32 +243,33 @@ mod tests {
     #[test]
     fn rare_pairs_are_not_joined() {
         let words = words(&[("ab", 3), ("cd", 2)]);
-        assert_eq!(merge(&words, 20, 3), ["##b", "##d", "a", "c", "ab"]);
+        assert_eq!(merge(&words, 20, 3, &Cancel::default()).unwrap(), ["##b", "##d", "a", "c", "ab"]);
     }
 
     #[test]
     fn repeated_characters_are_joined_from_the_left() {
-        let tokens = merge(&words(&[("aaaa", 4)]), 5, 1);
+        let tokens = merge(&words(&[("aaaa", 4)]), 5, 1, &Cancel::default()).unwrap();
         assert_eq!(tokens, ["##a", "a", "##aa", "aaa", "aaaa"]);
     }
 
     #[test]
     fn characters_leave_room_for_pieces() {
         let text: String = ('a'..='z').chain('а'..='я').collect();
-        let tokens = merge(&words(&[(&text, 1), ("ab", 9)]), 10, 1);
+        let tokens = merge(&words(&[(&text, 1), ("ab", 9)]), 10, 1, &Cancel::default()).unwrap();
         assert_eq!(tokens.len(), 6, "{tokens:?}");
         assert!(tokens.contains(&"ab".to_owned()), "{tokens:?}");
     }
 
     #[test]
     fn a_tiny_vocabulary_is_refused() {
-        let error = learn(&["a"], 3, 1, &Names::new(&[])).unwrap_err();
+        let error = learn(&["a"], 3, 1, &Names::new(&[]), &Cancel::default()).unwrap_err();
         assert_eq!(error.to_string(), "`vocab_size` must be 16 to 1000000: 3");
     }
 
     #[test]
     fn words_are_numbered_by_how_frequent_they_are() {
-        let json = super::words(&["b a, b c", "a B d d d [CLS]"], 3, 2, &Names::new(&[])).unwrap();
+        let json = super::words(&["b a, b c", "a B d d d [CLS]"], 3, 2, &Names::new(&[]), &Cancel::default())
+            .unwrap();
         let vocabulary = json["model"]["vocab"].as_object().unwrap();
         let at = |word: &str| vocabulary.get(word).and_then(Value::as_u64);
         assert_eq!((at("b"), at("d"), at("a"), at("c")), (Some(5), Some(6), Some(7), None));
@@ -258,6 +278,21 @@ mod tests {
     #[test]
     fn long_texts_are_counted_in_parts() {
         let text = "ab cd ".repeat(30_000);
-        assert_eq!(count_words(&[&text, "AB"]).unwrap(), words(&[("ab", 30_001), ("cd", 30_000)]));
+        assert_eq!(
+            count_words(&[&text, "AB"], &Cancel::default()).unwrap(),
+            words(&[("ab", 30_001), ("cd", 30_000)])
+        );
+    }
+
+    #[test]
+    fn learning_stops_when_it_is_asked_to() {
+        let cancel = Cancel::default();
+        cancel.cancel();
+        assert!(merge(&words(&[("low", 5)]), 40, 1, &cancel).is_err());
+        let names = Names::new(&[]);
+        for error in [learn(&["low"], 40, 1, &names, &cancel), super::words(&["low"], 3, 1, &names, &cancel)]
+        {
+            assert!(matches!(error, Err(Error::Core(CoreError::Cancelled))));
+        }
     }
 }

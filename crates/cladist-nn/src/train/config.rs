@@ -106,6 +106,9 @@ impl Default for TrainConfig {
 /// How much faster new parameters learn than pretrained ones, if nothing else is said.
 const NEW_PARAMETERS: f64 = 10.0;
 
+/// Epochs at most, and as many in which only the head learns.
+const MAX_EPOCHS: usize = 1_000_000;
+
 impl TrainConfig {
     /// Refuses values that make no sense, naming the key.
     pub fn validate(&self) -> Result<()> {
@@ -118,7 +121,7 @@ impl TrainConfig {
             clip,
             dropout,
             freeze_layers: _,
-            freeze_epochs: _,
+            freeze_epochs,
             prior_bias: _,
             label_smoothing,
             monitor: _,
@@ -135,7 +138,6 @@ impl TrainConfig {
             averaging,
         } = self;
         for (key, value) in [
-            ("train.epochs", *epochs as u64),
             ("train.batch_size", *batch_size as u64),
             ("train.accumulate", *accumulate as u64),
             ("train.log_steps", *log_steps),
@@ -143,6 +145,14 @@ impl TrainConfig {
             if value == 0 {
                 return Err(Error::setting(key, "at least 1", value).into());
             }
+        }
+        if !(1..=MAX_EPOCHS).contains(epochs) {
+            return Err(Error::setting("train.epochs", format!("1 to {MAX_EPOCHS}"), epochs).into());
+        }
+        if *freeze_epochs > MAX_EPOCHS {
+            return Err(
+                Error::setting("train.freeze_epochs", format!("0 to {MAX_EPOCHS}"), freeze_epochs).into()
+            );
         }
         let rates = [
             ("train.learning_rate", Some(*learning_rate)),
@@ -248,6 +258,8 @@ mod tests {
             assert!(message.contains(key), "{message}");
         };
         refused(|config| config.epochs = 0, "train.epochs");
+        refused(|config| config.epochs = usize::MAX, "train.epochs");
+        refused(|config| config.freeze_epochs = 1_000_001, "train.freeze_epochs");
         refused(|config| config.learning_rate = f64::NAN, "train.learning_rate");
         refused(|config| config.output.learning_rate = Some(-1.0), "train.output.learning_rate");
         refused(|config| config.dropout = Some(1.0), "train.dropout");

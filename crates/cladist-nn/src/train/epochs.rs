@@ -1,6 +1,9 @@
 //! Epochs of a run: those in which only the head learns, then those in which all does.
 
+use cladist_core::Cancel;
+
 use super::config::TrainConfig;
+use crate::error::Result;
 use crate::heads::Group;
 use crate::tokens::{batch_rng, by_documents, by_tokens, shuffled};
 
@@ -10,29 +13,47 @@ const WINDOW: usize = 1024;
 /// Updates of each epoch.
 #[derive(Debug)]
 pub(super) struct Epochs {
-    updates: Vec<u64>,
+    /// Updates up to the end of each epoch.
+    ends: Vec<u64>,
     frozen: usize,
 }
 
 impl Epochs {
-    pub(super) fn new(config: &TrainConfig, lengths: &[usize]) -> Self {
-        let updates = |epoch| batches(config, lengths, epoch).len().div_ceil(config.accumulate) as u64;
-        Self { updates: (0..config.all_epochs()).map(updates).collect(), frozen: config.freeze_epochs }
+    /// Batches of as many documents are as many in every epoch. Those of as many tokens depend on the order of documents, so that
+    /// all are made once to count them.
+    pub(super) fn new(config: &TrainConfig, lengths: &[usize], cancel: &Cancel) -> Result<Self> {
+        let mut ends = Vec::with_capacity(config.all_epochs());
+        let mut end = 0;
+        for epoch in 0..config.all_epochs() {
+            cancel.check()?;
+            let n = match config.batch_tokens {
+                0 => lengths.len().div_ceil(config.batch_size),
+                _ => batches(config, lengths, epoch).len(),
+            };
+            end += n.div_ceil(config.accumulate) as u64;
+            ends.push(end);
+        }
+        Ok(Self { ends, frozen: config.freeze_epochs })
+    }
+
+    /// Updates before an epoch.
+    fn before(&self, epoch: usize) -> u64 {
+        epoch.checked_sub(1).map_or(0, |last| self.ends[last])
     }
 
     /// Updates of an epoch.
     pub(super) fn updates(&self, epoch: usize) -> u64 {
-        self.updates[epoch]
+        self.ends[epoch] - self.before(epoch)
     }
 
     /// Epochs.
     pub(super) fn len(&self) -> usize {
-        self.updates.len()
+        self.ends.len()
     }
 
     /// Updates in all.
     pub(super) fn total(&self) -> u64 {
-        self.updates.iter().sum()
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// Whether only the head learns in an epoch.
@@ -42,12 +63,12 @@ impl Epochs {
 
     /// Epochs that the head has learnt for, after so many updates of an epoch.
     pub(super) fn learnt(&self, epoch: usize, updates: u64) -> f64 {
-        epoch as f64 + updates as f64 / self.updates[epoch].max(1) as f64
+        epoch as f64 + updates as f64 / self.updates(epoch).max(1) as f64
     }
 
     /// A step and the number of all, counted from when all learns; `None` before.
     pub(super) fn place(&self, step: u64) -> Option<(u64, u64)> {
-        let frozen: u64 = self.updates[..self.frozen].iter().sum();
+        let frozen = self.before(self.frozen);
         step.checked_sub(frozen).map(|step| (step, self.total() - frozen))
     }
 
@@ -68,4 +89,39 @@ pub(super) fn batches(config: &TrainConfig, lengths: &[usize], epoch: usize) -> 
     }
     let mut random = batch_rng(config.seed, epoch as u64);
     by_tokens(lengths, &order, config.batch_tokens, WINDOW, &mut random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_are_those_of_the_batches() {
+        let lengths: Vec<usize> = (0..37).map(|n| 3 + n * 7 % 11).collect();
+        for batch_tokens in [0, 40] {
+            let config = TrainConfig {
+                epochs: 3,
+                freeze_epochs: 2,
+                batch_size: 4,
+                batch_tokens,
+                accumulate: 3,
+                ..TrainConfig::default()
+            };
+            let epochs = Epochs::new(&config, &lengths, &Cancel::default()).unwrap();
+            let updates = |epoch| batches(&config, &lengths, epoch).len().div_ceil(3) as u64;
+            assert_eq!(epochs.len(), 5);
+            assert!((0..5).all(|epoch| epochs.updates(epoch) == updates(epoch)));
+            assert_eq!(epochs.total(), (0..5).map(updates).sum::<u64>());
+            let frozen = updates(0) + updates(1);
+            assert_eq!(epochs.place(frozen - 1), None);
+            assert_eq!(epochs.place(frozen + 1), Some((1, epochs.total() - frozen)));
+        }
+    }
+
+    #[test]
+    fn counting_stops_when_it_is_asked_to() {
+        let cancel = Cancel::default();
+        cancel.cancel();
+        assert!(Epochs::new(&TrainConfig::default(), &[1, 2], &cancel).is_err());
+    }
 }

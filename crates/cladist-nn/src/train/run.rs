@@ -165,7 +165,7 @@ impl<'a> Trainer<'a> {
                 cladist_core::Error::setting("train.monitor", "`loss` or the name of a metric", metric)
             })?,
         };
-        let epochs = Epochs::new(config, source.lengths());
+        let epochs = Epochs::new(config, source.lengths(), &plan.cancel)?;
         if epochs.total() == 0 {
             return Err(cladist_core::Error::NothingToLearn { n_documents: source.n_documents() }.into());
         }

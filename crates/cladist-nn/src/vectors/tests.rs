@@ -1,7 +1,7 @@
 use super::*;
 
 fn tokenizer() -> Tokenizer {
-    Tokenizer::words(&["gold gold gold ore ore mine mine"], 100, 1).unwrap()
+    Tokenizer::words(&["gold gold gold ore ore mine mine"], 100, 1, &Cancel::default()).unwrap()
 }
 
 fn write(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
@@ -12,7 +12,7 @@ fn write(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn table(path: &Path) -> Result<(Vec<f32>, usize, Vec<String>)> {
-    WordVectors::Pretrained(path.to_owned()).table(&tokenizer(), 1)
+    WordVectors::Pretrained(path.to_owned()).table(&tokenizer(), 1, &Cancel::default())
 }
 
 fn npy(kind: &str, shape: &str, data: &[u8]) -> Vec<u8> {
@@ -87,7 +87,19 @@ fn bad_files_are_refused_with_what_is_wrong() {
 
 #[test]
 fn new_vectors_depend_on_the_seed_alone() {
-    let make = |seed| WordVectors::Random { width: 3 }.table(&tokenizer(), seed).unwrap().0;
+    let make =
+        |seed| WordVectors::Random { width: 3 }.table(&tokenizer(), seed, &Cancel::default()).unwrap().0;
     assert_eq!(make(1), make(1));
     assert_ne!(make(1), make(2));
+}
+
+#[test]
+fn reading_stops_when_it_is_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vectors.txt");
+    std::fs::write(&path, "gold 1 2\n").unwrap();
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let table = WordVectors::Pretrained(path).table(&tokenizer(), 1, &cancel);
+    assert!(matches!(table, Err(Error::Core(cladist_core::Error::Cancelled))));
 }

@@ -15,7 +15,7 @@ use cladist_core::{Classifier, LabelCounts, Taxonomy};
 use cladist_nn::device;
 use cladist_nn::model::NeuralModel;
 
-use super::{Parts, TrainedOn};
+use super::{OpenOptions, Parts, TrainedOn};
 use crate::config::{Recipe, RunConfig};
 use crate::error::{Error, Result};
 use crate::folders::{self, KIND};
@@ -62,11 +62,13 @@ pub(super) type Extend<'a> = dyn FnMut(&Taxonomy) -> Result<Taxonomy> + Send + '
 /// Reads a bundle: settings may be changed, and labels added.
 pub(super) fn load(
     folder: &Path,
-    device: &str,
+    options: &OpenOptions,
     changes: &[String],
     extend: Option<&mut Extend<'_>>,
 ) -> Result<Parts> {
+    options.cancel.check()?;
     bundle::verify(folder, KIND)?;
+    options.cancel.check()?;
     let mut settings = Settings::read(&folder.join(folders::CONFIG))?;
     for change in changes {
         settings.set_argument(change)?;
@@ -97,8 +99,9 @@ pub(super) fn load(
     let model: Arc<dyn Classifier> = match &config.recipe {
         Recipe::Linear(_) => Arc::clone(linear.insert(Arc::new(LinearModel::load(folder, taxonomy)?))) as _,
         Recipe::Neural(recipe) => {
-            let device = device::parse(device)?;
-            let model = NeuralModel::load(folder, recipe.design(), taxonomy, &counts, &device)?;
+            let device = device::parse(&options.device)?;
+            let model =
+                NeuralModel::load(folder, recipe.design(), taxonomy, &counts, &device, &options.cancel)?;
             Arc::clone(network.insert(Arc::new(model))) as _
         }
         Recipe::Mixed(mixed) => {
@@ -109,7 +112,7 @@ pub(super) fn load(
                 return Err(BundleError::Content { path, reason }.into());
             }
             let members = (0..mixed.members.len())
-                .map(|n| Ok(Arc::new(load(&folder.join(member(n)), device, &[], None)?.pipeline) as _))
+                .map(|n| Ok(Arc::new(load(&folder.join(member(n)), options, &[], None)?.pipeline) as _))
                 .collect::<Result<_>>()?;
             Arc::new(Mixed::new(members, taxonomy)?.with_weights(weights)?)
         }

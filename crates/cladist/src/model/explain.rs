@@ -139,7 +139,7 @@ impl Model {
         let scored = scored(self.pipeline(), document, labels, &request)?;
         let labels: Vec<LabelId> = scored.iter().map(|(label, _)| *label).collect();
         let parts = match how {
-            Some(how) => network.attribute(&document.text, &labels, how)?,
+            Some(how) => network.attribute(&document.text, &labels, how, &options.work.cancel)?,
             None => network
                 .attend(&document.text, &labels)?
                 .ok_or(Error::Unsupported { head, problem: "has no label-wise attention" })?,

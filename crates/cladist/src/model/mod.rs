@@ -17,7 +17,7 @@ use cladist_core::decode::Thresholds;
 use cladist_core::linear::LinearModel;
 use cladist_core::pipeline::Pipeline;
 use cladist_core::text::tfidf::SparseRow;
-use cladist_core::{Classifier, Document, LabelCounts, Request, Scores, Taxonomy};
+use cladist_core::{Cancel, Classifier, Document, LabelCounts, Request, Scores, Taxonomy};
 use cladist_nn::model::NeuralModel;
 use serde::{Deserialize, Serialize};
 
@@ -48,11 +48,13 @@ pub struct OpenOptions {
     /// Settings other than it was trained with, each `key=value`: those of its head and of its tokens, as far as its
     /// parameters allow.
     pub set: Vec<String>,
+    /// When to stop: a model that reads descriptions of many labels takes its time.
+    pub cancel: Cancel,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { device: "cpu".to_owned(), threads: None, set: Vec::new() }
+        Self { device: "cpu".to_owned(), threads: None, set: Vec::new(), cancel: Cancel::default() }
     }
 }
 
@@ -132,13 +134,14 @@ impl Model {
 
     fn open_as(path: &Path, options: &OpenOptions, extend: Option<&mut bundle::Extend<'_>>) -> Result<Self> {
         folders::check_exists(path)?;
+        options.cancel.check()?;
         if !options.set.is_empty() {
             let head = RunConfig::of(path)?.head();
             options.set.iter().try_for_each(|change| check_change(change, head))?;
         }
         let threads = Threads::new(options.threads)?;
         let bundle = cladist_core::bundle::find(path)?;
-        let parts = threads.run(|| bundle::load(&bundle, &options.device, &options.set, extend))?;
+        let parts = threads.run(|| bundle::load(&bundle, options, &options.set, extend))?;
         let in_run = bundle != path;
         let card = path.join(folders::DATA);
         let source = if in_run && card.exists() {

@@ -16,15 +16,18 @@ use crate::observe::Work;
 pub struct PredictOptions<'a> {
     /// How scores become label sets. `top_k` alone asks for the best labels whatever their probability.
     pub decode: DecodeOptions,
-    /// Only labels of these levels, from 1; a layer-guided model runs no layer in vain.
+    /// Only labels of these levels, from 1 and not empty; a layer-guided model runs no layer in vain.
     pub levels: Option<RangeInclusive<usize>>,
-    /// Add this many of the likeliest sequences of labels, of a model that emits labels in sequence.
+    /// Add this many of the likeliest sequences of labels, 1 to 100, of a model that emits labels in sequence.
     pub sequences: Option<usize>,
     /// Who watches, and when to stop.
     pub work: Work<'a>,
 }
 
 impl PredictOptions<'_> {
+    /// The most sequences of a document that can be asked for.
+    pub const MAX_SEQUENCES: usize = 100;
+
     /// The `k` best labels of each document.
     #[must_use]
     pub fn top_k(k: usize) -> Self {
@@ -79,6 +82,16 @@ impl Model {
     /// Checks options before the first document.
     pub(super) fn prepare(&self, options: &PredictOptions<'_>) -> Result<Decoder<'_>> {
         let n_levels = self.taxonomy().n_levels();
+        if let Some(levels) =
+            options.levels.as_ref().filter(|levels| levels.is_empty() || *levels.start() == 0)
+        {
+            let problem = format!("must be levels from 1 on, the lower one first: {levels:?}");
+            return Err(Error::setting("levels", problem));
+        }
+        let most = PredictOptions::MAX_SEQUENCES;
+        if let Some(n) = options.sequences.filter(|n| !(1..=most).contains(n)) {
+            return Err(Error::setting("sequences", format!("must be 1 to {most}: {n}")));
+        }
         if let Some(levels) = options.levels.as_ref().filter(|levels| *levels.start() > n_levels) {
             return Err(Error::NoSuchLevel { first: *levels.start(), n_levels });
         }

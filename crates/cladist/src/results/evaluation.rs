@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::four_decimals;
 
-/// What is written and, with `--json`, printed.
+/// The result, as it is written.
 #[derive(Debug, Serialize)]
 pub struct Evaluation {
     /// The run folder or bundle.

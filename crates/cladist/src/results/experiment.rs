@@ -12,7 +12,7 @@ pub const IN_TRAINING: &str = "train:";
 /// Differences with a p-value below this are marked.
 pub const SIGNIFICANT: f64 = 0.05;
 
-/// What is written and, with `--json`, printed.
+/// The result, as it is written.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Results {
     /// The experiment.

@@ -7,7 +7,7 @@ use cladist_core::corpus::{Split, SplitName};
 use cladist_core::decode::Thresholds;
 use cladist_core::mixed::Mixed;
 use cladist_core::pipeline::Pipeline;
-use cladist_core::{Document, Request, Scores};
+use cladist_core::{Cancel, Document, Request, Scores};
 
 use crate::config::{Common, ThresholdSource};
 use crate::corpora::Loaded;
@@ -71,6 +71,7 @@ pub(super) fn choose(
     pipeline: &mut Pipeline,
     common: &Common,
     dev: Option<(&Split, Scores)>,
+    cancel: &Cancel,
 ) -> Result<Chosen> {
     let fixed = || common.decode.threshold.clone();
     let Some((dev, raw)) = dev else {
@@ -78,7 +79,7 @@ pub(super) fn choose(
     };
     let model = std::sync::Arc::clone(&pipeline.model);
     let taxonomy = model.taxonomy();
-    pipeline.calibration = common.calibrate.fit(&raw, &dev.gold, taxonomy)?;
+    pipeline.calibration = common.calibrate.fit(&raw, &dev.gold, taxonomy, cancel)?;
     let scored = Scored::new(raw, &pipeline.calibration, taxonomy, &dev.gold, common.metrics.ece_bins)?;
     if common.thresholds == ThresholdSource::Fixed {
         return Ok(Chosen { thresholds: fixed(), value: None, scored: Some(scored) });
@@ -86,7 +87,7 @@ pub(super) fn choose(
     let decoder = common.decode.build(taxonomy)?;
     let coherent = decoder.makes_coherent().then(|| decoder.prepare(scored.scores.clone()));
     let scores = coherent.as_ref().unwrap_or(&scored.scores);
-    let fitted = fit_thresholds(scores, &dev.gold, taxonomy, &common.fit_thresholds)?;
+    let fitted = fit_thresholds(scores, &dev.gold, taxonomy, &common.fit_thresholds, cancel)?;
     drop(coherent);
     Ok(Chosen { thresholds: fitted.thresholds, value: Some(fitted.value), scored: Some(scored) })
 }

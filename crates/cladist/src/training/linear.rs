@@ -76,7 +76,7 @@ fn train(
     let dev = dev::of(loaded);
     let scores =
         dev.map(|dev| Ok::<_, Error>((dev, dev::score(&pipeline, common, dev, work)?))).transpose()?;
-    let chosen = dev::choose(&mut pipeline, common, scores)?;
+    let chosen = dev::choose(&mut pipeline, common, scores, &work.cancel)?;
     let refit = match common.refit {
         Refit::HeldOut => loaded.held_out,
         Refit::Always => dev.is_some(),

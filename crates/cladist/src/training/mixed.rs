@@ -62,7 +62,11 @@ pub(super) fn run(training: &Training<'_>, recipe: &MixedConfig, threads: &Threa
 
 /// The members; those that have seen what they are to be weighed on are refused.
 fn open(training: &Training<'_>, recipe: &MixedConfig) -> Result<Vec<Model>> {
-    let options = OpenOptions { device: training.device.clone(), ..OpenOptions::default() };
+    let options = OpenOptions {
+        device: training.device.clone(),
+        cancel: training.work.cancel.clone(),
+        ..OpenOptions::default()
+    };
     let member = |path: &String| {
         let model = Model::open(path, &options)?;
         match model.trained_on().splits.contains(&SplitName::Dev) {
@@ -121,14 +125,14 @@ fn weigh(
         Weights::even(members.len(), corpus.taxonomy.n_labels())
     };
     let scores = dev::member_scores(&mixed, &config.common, dev, work)?;
-    let fitted = fit(even, &scores, &dev.gold, recipe);
+    let fitted = fit(even, &scores, &dev.gold, recipe, &work.cancel)?;
     let mixed = Arc::new(mixed.with_weights(fitted.weights.clone())?);
     let mut pipeline = Pipeline::new(Arc::clone(&mixed) as _, config.common.data.normalise);
     let whole = metrics.top_k().is_none().then(|| mixed.mean(&scores, &Request::default()));
     drop(scores);
     // The best labels of members are not those of the ensemble.
     let mean = whole.map_or_else(|| dev::score(&pipeline, &config.common, dev, work), Ok)?;
-    let chosen = dev::choose(&mut pipeline, &config.common, Some((dev, mean)))?;
+    let chosen = dev::choose(&mut pipeline, &config.common, Some((dev, mean)), &work.cancel)?;
     let parts = Parts {
         config: config.clone(),
         pipeline,

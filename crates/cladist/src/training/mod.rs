@@ -186,7 +186,9 @@ impl<'a> Training<'a> {
         let loaded = documents.load(&self.config.common.data, &ignore, Place::default(), &self.silent())?;
         match &self.config.recipe {
             Recipe::Linear(_) | Recipe::Mixed(_) => Ok(()),
-            Recipe::Neural(recipe) => neural::rehearse(&self.config, recipe, &loaded.corpus, &self.device),
+            Recipe::Neural(recipe) => {
+                neural::rehearse(&self.config, recipe, &loaded.corpus, &self.device, &self.work.cancel)
+            }
         }
     }
 

@@ -10,9 +10,9 @@ use cladist_core::corpus::{Corpus, Split, SplitName};
 use cladist_core::decode::{Decoded, Rule};
 use cladist_core::metrics;
 use cladist_core::pipeline::Pipeline;
-use cladist_core::{Job, LabelCounts, Scores, Taxonomy};
+use cladist_core::{Cancel, Job, LabelCounts, Scores, Taxonomy};
 use cladist_nn::device;
-use cladist_nn::model::NeuralModel;
+use cladist_nn::model::{NeuralModel, Start};
 use cladist_nn::source::EncoderSource;
 use cladist_nn::train::{Examples, Measure, Outcome, Plan, journal, train};
 
@@ -81,8 +81,9 @@ fn work_in(
     let counts = LabelCounts::of(&examples.gold, taxonomy.n_labels());
     let learnt_from = Examples { documents: &examples.documents, gold: &examples.gold };
     let (design, seed) = (recipe.design(), recipe.train.seed);
+    let start = Start { seed, device: &device, cancel: work.cancel.clone() };
     let (model, report) =
-        NeuralModel::create(design, source, &learnt_from, taxonomy.clone(), &counts, seed, &device)?;
+        NeuralModel::create(design, source, &learnt_from, taxonomy.clone(), &counts, &start)?;
     for (what, names) in [("starts at random", &report.missing), ("is not used", &report.unused)] {
         if !names.is_empty() {
             work.tell(&Event::Tensors { what, names });
@@ -124,7 +125,7 @@ fn work_in(
     let classifier = Arc::new(classifier);
     let mut pipeline = Pipeline::new(Arc::clone(&classifier) as _, config.common.data.normalise);
     let scores = dev.map(|dev| Ok::<_, Error>((dev, dev::score(&pipeline, &config.common, dev, work)?)));
-    let chosen = dev::choose(&mut pipeline, &config.common, scores.transpose()?)?;
+    let chosen = dev::choose(&mut pipeline, &config.common, scores.transpose()?, &work.cancel)?;
     let parts = Parts {
         config: config.clone(),
         pipeline,
@@ -145,6 +146,7 @@ pub(super) fn rehearse(
     recipe: &NeuralRecipe,
     corpus: &Corpus,
     device: &str,
+    cancel: &Cancel,
 ) -> Result<()> {
     let source = encoder(config, recipe)?;
     let device = device::parse(device)?;
@@ -152,8 +154,9 @@ pub(super) fn rehearse(
     let examples = train_split(corpus)?;
     let counts = LabelCounts::of(&examples.gold, corpus.taxonomy.n_labels());
     let learnt_from = Examples { documents: &examples.documents, gold: &examples.gold };
-    let (design, seed) = (recipe.design(), recipe.train.seed);
-    NeuralModel::create(design, &source, &learnt_from, corpus.taxonomy.clone(), &counts, seed, &device)?;
+    let start = Start { seed: recipe.train.seed, device: &device, cancel: cancel.clone() };
+    let design = recipe.design();
+    NeuralModel::create(design, &source, &learnt_from, corpus.taxonomy.clone(), &counts, &start)?;
     Ok(())
 }
 

@@ -71,10 +71,13 @@ impl Training<'_> {
         for one in &series {
             self.work.tell(&Event::Note(format!("seed {}", one.config.seed())));
             runs.push(one.run()?.summary);
-            let model = Model::open(
-                &one.out,
-                &OpenOptions { device: self.device.clone(), threads: self.threads, set: Vec::new() },
-            )?;
+            let options = OpenOptions {
+                device: self.device.clone(),
+                threads: self.threads,
+                cancel: self.work.cancel.clone(),
+                ..OpenOptions::default()
+            };
+            let model = Model::open(&one.out, &options)?;
             let evaluation = match &in_memory {
                 Some(split) => Some(model.evaluate_and_keep(split, Vec::new(), &self.work)?),
                 None if model.source().is_some_and(|source| !source.test.is_empty()) => {

@@ -133,3 +133,39 @@ fn kinds_of_errors_tell_a_program_what_to_do() {
     let error = model.predict(&documents("x", 1), &levels).unwrap_err();
     assert!(matches!(error, Error::NoSuchLevel { first: 7, n_levels: 2 }));
 }
+
+#[test]
+fn options_out_of_range_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let model = svm(place.path());
+    let refused = |options: &PredictOptions<'_>, key: &str| {
+        let error = model.predict(&documents("x", 1), options).unwrap_err();
+        assert!(matches!(&error, Error::Setting { key: found, .. } if found == key), "{error}");
+    };
+    for n in [0, 101, 1_000_000] {
+        refused(&PredictOptions { sequences: Some(n), ..PredictOptions::default() }, "sequences");
+    }
+    for (first, last) in [(2, 1), (0, 1)] {
+        refused(&PredictOptions { levels: Some(first..=last), ..PredictOptions::default() }, "levels");
+    }
+    let beyond = PredictOptions { levels: Some(2..=usize::MAX), ..PredictOptions::default() };
+    model.predict(&documents("x", 1), &beyond).unwrap();
+}
+
+#[test]
+fn settings_that_parameters_depend_on_stay_with_more_labels_too() {
+    let place = tempfile::tempdir().unwrap();
+    let model = svm(place.path());
+    let options = OpenOptions { set: vec!["linear.c=2".to_owned()], ..OpenOptions::default() };
+    let opened = Model::open_extended(model.path(), &options, |known| Ok(known.clone()));
+    assert!(matches!(opened.unwrap_err(), Error::Fixed { .. }));
+}
+
+#[test]
+fn opening_stops_when_it_is_asked_to() {
+    let place = tempfile::tempdir().unwrap();
+    let model = svm(place.path());
+    let options = OpenOptions::default();
+    options.cancel.cancel();
+    assert_eq!(Model::open(model.path(), &options).unwrap_err().kind(), ErrorKind::Cancelled);
+}

@@ -30,10 +30,10 @@ pub(super) fn run(args: &DataSplitArgs, session: &Session) -> anyhow::Result<()>
     }
     let gold = label_numbers(&documents);
     let stratified = !args.random;
-    let (rest, test) = corpus::split(&gold, args.test, args.seed, stratified);
+    let (rest, test) = corpus::split(&gold, args.test, args.seed, stratified, &session.cancel)?;
     let rest_gold: Vec<Vec<usize>> = rest.iter().map(|&n| gold[n].clone()).collect();
     let share = if args.test < 1.0 { args.dev / (1.0 - args.test) } else { 0.0 };
-    let (train, dev) = corpus::split(&rest_gold, share, args.seed, stratified);
+    let (train, dev) = corpus::split(&rest_gold, share, args.seed, stratified, &session.cancel)?;
     let parts: [(SplitName, Vec<usize>); 3] = [
         (SplitName::Train, train.iter().map(|&n| rest[n]).collect()),
         (SplitName::Dev, dev.iter().map(|&n| rest[n]).collect()),

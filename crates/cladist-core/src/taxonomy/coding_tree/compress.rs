@@ -6,13 +6,14 @@ use std::collections::BinaryHeap;
 use super::CodingRule;
 use super::graph::{Graph, Partition};
 use super::merge::{Merge, merge};
+use crate::{Cancel, Result};
 
 /// The level of groups between the vertices and a node above all of them. Groups are numbered as they came to be;
 /// vertices that stay alone follow, or with [`CodingRule::StopWhenPositive`] come first.
-pub(super) fn group(graph: &Graph, rule: CodingRule) -> Partition {
-    let merges = merge(graph, rule);
+pub(super) fn group(graph: &Graph, rule: CodingRule, cancel: &Cancel) -> Result<Partition> {
+    let merges = merge(graph, rule, cancel)?;
     let mut tops = match rule {
-        CodingRule::Reference => Compression::new(graph, &merges).run(),
+        CodingRule::Reference => Compression::new(graph, &merges).run(cancel)?,
         CodingRule::StopWhenPositive => survivors(graph.len(), &merges),
     };
     if rule == CodingRule::Reference {
@@ -28,7 +29,7 @@ pub(super) fn group(graph: &Graph, rule: CodingRule) -> Partition {
     names.sort_unstable();
     names.dedup();
     let groups = tops.iter().map(|top| names.partition_point(|name| name < top) as u32).collect();
-    Partition { groups, n_groups: names.len() }
+    Ok(Partition { groups, n_groups: names.len() })
 }
 
 /// The node at the top of each vertex's tree.
@@ -111,13 +112,14 @@ impl<'m> Compression<'m> {
     }
 
     /// The group above each vertex; the vertex itself if that is the root.
-    fn run(mut self) -> Vec<u32> {
+    fn run(mut self, cancel: &Cancel) -> Result<Vec<u32>> {
         let mut heap = BinaryHeap::new();
         for node in self.n as u32..self.root {
             let parent = self.parent(node);
             heap.push(Reverse((Cost(self.cost(node, parent)), node)));
         }
         while let Some(Reverse((known, node))) = heap.pop() {
+            cancel.check()?;
             let parent = self.parent(node);
             let place = node as usize - self.n;
             if parent == self.root && self.inner_children[place] == 0 {
@@ -133,12 +135,12 @@ impl<'m> Compression<'m> {
             self.cuts[above] += self.cuts[place];
             self.inner_children[above] = self.inner_children[above] + self.inner_children[place] - 1;
         }
-        (0..self.n as u32)
-            .map(|vertex| {
-                let parent = self.parent(vertex);
-                if parent == self.root { vertex } else { parent }
-            })
-            .collect()
+        let vertices = 0..self.n as u32;
+        let group = |vertex| {
+            let parent = self.parent(vertex);
+            if parent == self.root { vertex } else { parent }
+        };
+        Ok(vertices.map(group).collect())
     }
 }
 

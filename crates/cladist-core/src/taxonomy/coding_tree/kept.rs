@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{CodingRule, CodingTree};
 use crate::bundle::{self, Writer};
 use crate::taxonomy::Taxonomy;
-use crate::{Error, Result};
+use crate::{Cancel, Error, Result};
 
 /// The file of a bundle that has them.
 const FILE: &str = "coding_trees.json";
@@ -15,25 +15,43 @@ const FILE: &str = "coding_trees.json";
 /// Trees by what they were built from: the edges, the height and the rule. A model has them in its bundle: at a million labels a
 /// tree takes up to half a minute.
 #[derive(Debug, Default)]
-pub struct CodingTrees(Mutex<BTreeMap<String, Arc<CodingTree>>>);
+pub struct CodingTrees {
+    kept: Mutex<BTreeMap<String, Arc<CodingTree>>>,
+    cancel: Cancel,
+}
 
 impl CodingTrees {
     /// The tree of a taxonomy, as it was kept or built now.
-    pub fn of(&self, taxonomy: &Taxonomy, height: usize, rule: CodingRule) -> Arc<CodingTree> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let build = || Arc::new(taxonomy.coding_tree(height, rule));
-        Arc::clone(kept.entry(key(taxonomy, height, rule)).or_insert_with(build))
+    pub fn of(&self, taxonomy: &Taxonomy, height: usize, rule: CodingRule) -> Result<Arc<CodingTree>> {
+        let mut kept = self.lock();
+        let key = key(taxonomy, height, rule);
+        if let Some(tree) = kept.get(&key) {
+            return Ok(Arc::clone(tree));
+        }
+        let tree = Arc::new(taxonomy.coding_tree(height, rule, &self.cancel)?);
+        kept.insert(key, Arc::clone(&tree));
+        Ok(tree)
+    }
+
+    /// The same trees; building others stops when it is asked to.
+    #[must_use]
+    pub fn unless(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<CodingTree>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.lock().is_empty()
     }
 
     /// Writes them into a bundle, if there are any.
     pub fn save(&self, writer: &Writer) -> Result<()> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.lock();
         if kept.is_empty() {
             return Ok(());
         }
@@ -55,7 +73,7 @@ impl CodingTrees {
         let fits =
             |(key, tree): &(String, CodingTree)| key.starts_with(&size(tree.n_nodes(0), tree.height()));
         let trees = trees.into_iter().filter(fits).map(|(key, tree)| (key, Arc::new(tree)));
-        Ok(Self(Mutex::new(trees.collect())))
+        Ok(Self { kept: Mutex::new(trees.collect()), cancel: Cancel::default() })
     }
 }
 
@@ -100,19 +118,21 @@ mod tests {
         let trees = CodingTrees::default();
         assert!(trees.is_empty());
         let all = [(&one, 2), (&one, 3), (&other, 2)];
-        let built: Vec<Arc<CodingTree>> =
-            all.iter().map(|(taxonomy, height)| trees.of(taxonomy, *height, CodingRule::Reference)).collect();
-        assert!(Arc::ptr_eq(&built[0], &trees.of(&one, 2, CodingRule::Reference)));
+        let built: Vec<Arc<CodingTree>> = all
+            .iter()
+            .map(|(taxonomy, height)| trees.of(taxonomy, *height, CodingRule::Reference).unwrap())
+            .collect();
+        assert!(Arc::ptr_eq(&built[0], &trees.of(&one, 2, CodingRule::Reference).unwrap()));
         assert_ne!(built[0].parents(0), built[2].parents(0));
         let writer = Writer::create(&path, "model").unwrap();
         trees.save(&writer).unwrap();
         writer.finish().unwrap();
         let read = CodingTrees::load(&path).unwrap();
-        assert_eq!(read.0.lock().unwrap().len(), 3);
+        assert_eq!(read.lock().len(), 3);
         for ((taxonomy, height), built) in all.iter().zip(&built) {
-            assert_eq!(&read.of(taxonomy, *height, CodingRule::Reference), built);
+            assert_eq!(&read.of(taxonomy, *height, CodingRule::Reference).unwrap(), built);
         }
-        assert_eq!(read.0.lock().unwrap().len(), 3, "one was built again");
+        assert_eq!(read.lock().len(), 3, "one was built again");
     }
 
     #[test]
@@ -124,7 +144,8 @@ mod tests {
         std::fs::write(&path, format!("{{{:?}: {small}}}", key(&one, 2, CodingRule::Reference))).unwrap();
         let read = CodingTrees::load(folder.path()).unwrap();
         assert!(read.is_empty());
-        assert_eq!(*read.of(&one, 2, CodingRule::Reference), one.coding_tree(2, CodingRule::Reference));
+        let anew = one.coding_tree(2, CodingRule::Reference, &Cancel::default()).unwrap();
+        assert_eq!(*read.of(&one, 2, CodingRule::Reference).unwrap(), anew);
         std::fs::write(&path, "{").unwrap();
         let error = CodingTrees::load(folder.path()).unwrap_err().to_string();
         assert!(error.contains(FILE), "{error}");

@@ -3,6 +3,7 @@
 use super::CodingRule;
 use super::compress::group;
 use super::graph::{Graph, Partition};
+use crate::{Cancel, Result};
 
 /// Savings that differ by less are equal.
 pub(super) const ROUNDING: f64 = 1e-12;
@@ -15,32 +16,34 @@ pub(super) fn chain(n_labels: usize, height: usize) -> Vec<Vec<u32>> {
 }
 
 /// Groups of groups, each level by merging what is left of the one below.
-pub(super) fn level_by_level(graph: &Graph, height: usize) -> Vec<Vec<u32>> {
+pub(super) fn level_by_level(graph: &Graph, height: usize, cancel: &Cancel) -> Result<Vec<Vec<u32>>> {
     let mut parents = Vec::with_capacity(height);
     let mut top = graph.clone();
     for _ in 1..height {
-        let partition = group(&top, CodingRule::StopWhenPositive);
+        let partition = group(&top, CodingRule::StopWhenPositive, cancel)?;
         top = top.contract(&partition);
         parents.push(partition.groups);
     }
     parents.push(vec![0; top.len()]);
-    in_order(parents)
+    Ok(in_order(parents))
 }
 
 /// The tree of height 2, and from there one more level at a time: where it saves more entropy, for each node
 /// concerned.
-pub(super) fn reference(graph: &Graph, height: usize) -> Vec<Vec<u32>> {
+pub(super) fn reference(graph: &Graph, height: usize, cancel: &Cancel) -> Result<Vec<Vec<u32>>> {
     if height == 1 {
-        return vec![vec![0; graph.len()]];
+        return Ok(vec![vec![0; graph.len()]]);
     }
-    let mut lowest = group(graph, CodingRule::Reference);
+    let mut lowest = group(graph, CodingRule::Reference, cancel)?;
     let mut top = graph.contract(&lowest);
     // What is between the lowest and the highest groups, from below.
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
     let (mut split, mut joined) = (None, None);
     for _ in 2..height {
-        let (finer, above, saved_below) = split.take().unwrap_or_else(|| split_lowest(graph, &lowest));
-        let (coarser, saved_above) = joined.take().unwrap_or_else(|| join_highest(&top, graph.volume()));
+        let (finer, above, saved_below) =
+            split.take().map_or_else(|| split_lowest(graph, &lowest, cancel), Ok)?;
+        let (coarser, saved_above) =
+            joined.take().map_or_else(|| join_highest(&top, graph.volume(), cancel), Ok)?;
         match coarser {
             Some(partition) if saved_below + ROUNDING < saved_above => {
                 top = top.contract(&partition);
@@ -58,12 +61,12 @@ pub(super) fn reference(graph: &Graph, height: usize) -> Vec<Vec<u32>> {
     lower.reverse();
     lower.extend(upper);
     lower.push(vec![0; top.len()]);
-    in_order(lower)
+    Ok(in_order(lower))
 }
 
 /// Splits every lowest group of three labels or more as if there were nothing else; the labels of others go single. Returns
 /// the new groups, the old group of each, and what that saves per label.
-fn split_lowest(graph: &Graph, lowest: &Partition) -> (Partition, Vec<u32>, f64) {
+fn split_lowest(graph: &Graph, lowest: &Partition, cancel: &Cancel) -> Result<(Partition, Vec<u32>, f64)> {
     let total = graph.volume();
     let mut groups = vec![0; graph.len()];
     let mut above = Vec::new();
@@ -73,7 +76,7 @@ fn split_lowest(graph: &Graph, lowest: &Partition) -> (Partition, Vec<u32>, f64)
         let partition = if n < 3 {
             Partition { groups: (0..n as u32).collect(), n_groups: n }
         } else {
-            let partition = group(&part.graph.clone().alone(), CodingRule::Reference);
+            let partition = group(&part.graph.clone().alone(), CodingRule::Reference, cancel)?;
             saved += part.graph.saving(&partition, total);
             partition
         };
@@ -83,17 +86,17 @@ fn split_lowest(graph: &Graph, lowest: &Partition) -> (Partition, Vec<u32>, f64)
         above.resize(above.len() + partition.n_groups, old);
     }
     let n_groups = above.len();
-    (Partition { groups, n_groups }, above, saved / graph.len() as f64)
+    Ok((Partition { groups, n_groups }, above, saved / graph.len() as f64))
 }
 
 /// Groups the nodes under the root, if there are three or more, and tells what that saves per node.
-fn join_highest(top: &Graph, total: u64) -> (Option<Partition>, f64) {
+fn join_highest(top: &Graph, total: u64, cancel: &Cancel) -> Result<(Option<Partition>, f64)> {
     if top.len() < 3 {
-        return (None, 0.0);
+        return Ok((None, 0.0));
     }
-    let partition = group(top, CodingRule::Reference);
+    let partition = group(top, CodingRule::Reference, cancel)?;
     let saved = top.saving(&partition, total) / top.len() as f64;
-    (Some(partition), saved)
+    Ok((Some(partition), saved))
 }
 
 /// Numbers the nodes of each level by their first label.

@@ -11,6 +11,7 @@ use std::ops::Bound;
 
 use super::CodingRule;
 use super::graph::Graph;
+use crate::{Cancel, Result};
 
 /// A node of a binary tree. The vertices are the nodes 0 to n − 1; merges follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,10 +100,11 @@ struct Merger {
 }
 
 /// Merges until no two clusters are adjacent, or with [`CodingRule::StopWhenPositive`] until no merge lowers the entropy.
-pub(super) fn merge(graph: &Graph, rule: CodingRule) -> Vec<Merge> {
+pub(super) fn merge(graph: &Graph, rule: CodingRule, cancel: &Cancel) -> Result<Vec<Merge>> {
     let mut merger = Merger::new(graph, rule);
     let mut merges = Vec::new();
     while let Some(Candidate { change, low, high }) = merger.heap.pop() {
+        cancel.check()?;
         let (a, b) = (merger.slots[low as usize], merger.slots[high as usize]);
         if a == GONE || b == GONE {
             continue;
@@ -113,7 +115,7 @@ pub(super) fn merge(graph: &Graph, rule: CodingRule) -> Vec<Merge> {
         let (cut, volume) = merger.join(a, b);
         merges.push(Merge { children: [low, high], cut, volume });
     }
-    merges
+    Ok(merges)
 }
 
 impl Merger {

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use kept::CodingTrees;
 
 use super::Taxonomy;
+use crate::{Cancel, Result};
 use graph::{Graph, Partition};
 
 /// How labels are grouped.
@@ -104,7 +105,7 @@ impl From<CodingTree> for Stored {
 impl TryFrom<Stored> for CodingTree {
     type Error = &'static str;
 
-    fn try_from(Stored { parents, entropy }: Stored) -> Result<Self, Self::Error> {
+    fn try_from(Stored { parents, entropy }: Stored) -> std::result::Result<Self, Self::Error> {
         let sizes = parents.iter().skip(1).map(Vec::len).chain([1]);
         let whole = parents.iter().zip(sizes).all(|(level, n)| level.iter().all(|&node| (node as usize) < n));
         if parents.is_empty() || !whole {
@@ -119,15 +120,15 @@ impl Taxonomy {
     /// The coding tree of a height; a height of 0 counts as 1, which is the root right above the labels.
     ///
     /// With at most two labels there is nothing to group: one node per level, all labels under the lowest.
-    #[must_use]
-    pub fn coding_tree(&self, height: usize, rule: CodingRule) -> CodingTree {
+    pub fn coding_tree(&self, height: usize, rule: CodingRule, cancel: &Cancel) -> Result<CodingTree> {
+        cancel.check()?;
         let graph = Graph::of(self);
         let height = height.max(1);
         let parents = match (graph.len(), rule) {
             (..=2, _) => levels::chain(graph.len(), height),
-            (_, CodingRule::Reference) => levels::reference(&graph, height),
-            (_, CodingRule::StopWhenPositive) => levels::level_by_level(&graph, height),
+            (_, CodingRule::Reference) => levels::reference(&graph, height, cancel)?,
+            (_, CodingRule::StopWhenPositive) => levels::level_by_level(&graph, height, cancel)?,
         };
-        CodingTree::new(&graph, parents)
+        Ok(CodingTree::new(&graph, parents))
     }
 }

@@ -51,39 +51,42 @@ fn assert_entropy(tree: &CodingTree, expected: f64) {
 #[test]
 fn a_path_of_four_is_two_pairs() {
     let path = chain(4);
-    assert_entropy(&path.coding_tree(1, CodingRule::Reference), 1.918_295_8);
+    assert_entropy(&path.coding_tree(1, CodingRule::Reference, &Cancel::default()).unwrap(), 1.918_295_8);
     for rule in RULES {
-        let tree = path.coding_tree(2, rule);
+        let tree = path.coding_tree(2, rule, &Cancel::default()).unwrap();
         assert_eq!(groups(&tree), [[0, 1], [2, 3]]);
         assert_entropy(&tree, 1.251_629_2);
     }
-    let merges: Vec<_> = merge::merge(&Graph::of(&path), CodingRule::Reference);
+    let merges: Vec<_> = merge::merge(&Graph::of(&path), CodingRule::Reference, &Cancel::default()).unwrap();
     assert_eq!(merges.iter().map(|merge| merge.children).collect::<Vec<_>>(), [[0, 1], [2, 3], [4, 5]]);
-    assert_eq!(merge::merge(&Graph::of(&path), CodingRule::StopWhenPositive).len(), 2);
+    assert_eq!(
+        merge::merge(&Graph::of(&path), CodingRule::StopWhenPositive, &Cancel::default()).unwrap().len(),
+        2
+    );
 }
 
 #[test]
 fn a_forest_merges_its_smallest_tree_first() {
     // 0 over 1 and 2; 3 over 4. The labels are numbered by level: 0, 3, 1, 2, 4.
     let taxonomy = build(&[(None, "0"), (None, "3"), (Some("0"), "1"), (Some("0"), "2"), (Some("3"), "4")]);
-    assert_entropy(&taxonomy.coding_tree(1, CodingRule::Reference), 2.251_629_2);
-    let tree = taxonomy.coding_tree(2, CodingRule::Reference);
+    assert_entropy(&taxonomy.coding_tree(1, CodingRule::Reference, &Cancel::default()).unwrap(), 2.251_629_2);
+    let tree = taxonomy.coding_tree(2, CodingRule::Reference, &Cancel::default()).unwrap();
     assert_eq!(groups(&tree), [vec![0, 2, 3], vec![1, 4]]);
     assert_entropy(&tree, 1.333_333_3);
-    let merges = merge::merge(&Graph::of(&taxonomy), CodingRule::Reference);
+    let merges = merge::merge(&Graph::of(&taxonomy), CodingRule::Reference, &Cancel::default()).unwrap();
     assert_eq!(merges.iter().map(|merge| merge.children).collect::<Vec<_>>(), [[1, 4], [0, 2], [3, 6]]);
 }
 
 #[test]
 fn a_star_has_no_natural_groups_and_gets_some_by_the_order_of_labels() {
     let star = star(17);
-    let reference = star.coding_tree(2, CodingRule::Reference);
+    let reference = star.coding_tree(2, CodingRule::Reference, &Cancel::default()).unwrap();
     assert_entropy(&reference, 2.838_837);
     let mut sizes: Vec<usize> = groups(&reference).iter().map(Vec::len).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [1, 1, 1, 1, 1, 1, 1, 1, 10]);
     assert_eq!(groups(&reference)[0], (0..10).collect::<Vec<_>>());
-    let stop = star.coding_tree(2, CodingRule::StopWhenPositive);
+    let stop = star.coding_tree(2, CodingRule::StopWhenPositive, &Cancel::default()).unwrap();
     assert_entropy(&stop, 2.834_975);
     assert_eq!(stop.n_nodes(1), 10);
 }
@@ -92,12 +95,12 @@ fn a_star_has_no_natural_groups_and_gets_some_by_the_order_of_labels() {
 fn one_or_two_labels_hang_at_the_end_of_a_chain() {
     for rule in RULES {
         for (taxonomy, entropy) in [(chain(1), 0.0), (chain(2), 1.0), (Taxonomy::flat(["a", "b"]), 0.0)] {
-            let tree = taxonomy.coding_tree(3, rule);
+            let tree = taxonomy.coding_tree(3, rule, &Cancel::default()).unwrap();
             let sizes: Vec<usize> = (0..=3).map(|level| tree.n_nodes(level)).collect();
             assert_eq!(sizes, [taxonomy.n_labels(), 1, 1, 1]);
             assert_entropy(&tree, entropy);
         }
-        assert_eq!(Taxonomy::flat([""; 0]).coding_tree(2, rule).n_nodes(0), 0);
+        assert_eq!(Taxonomy::flat([""; 0]).coding_tree(2, rule, &Cancel::default()).unwrap().n_nodes(0), 0);
     }
 }
 
@@ -105,22 +108,22 @@ fn one_or_two_labels_hang_at_the_end_of_a_chain() {
 fn labels_without_edges_go_up_alone() {
     let taxonomy = build(&[(None, "a"), (None, "b"), (None, "c"), (Some("c"), "d"), (Some("c"), "e")]);
     for rule in RULES {
-        let tree = taxonomy.coding_tree(4, rule);
+        let tree = taxonomy.coding_tree(4, rule, &Cancel::default()).unwrap();
         let [a, b] =
             [0, 1].map(|label| sets(&tree)[3].iter().find(|set| set.contains(&label)).unwrap().len());
         assert_eq!((a, b, tree.height()), (1, 1, 4));
-        let flat = Taxonomy::flat(["a", "b", "c"]).coding_tree(2, rule);
+        let flat = Taxonomy::flat(["a", "b", "c"]).coding_tree(2, rule, &Cancel::default()).unwrap();
         assert_eq!((flat.n_nodes(1), flat.structural_entropy()), (3, 0.0));
     }
     assert_eq!(
-        taxonomy.coding_tree(0, CodingRule::Reference),
-        taxonomy.coding_tree(1, CodingRule::Reference)
+        taxonomy.coding_tree(0, CodingRule::Reference, &Cancel::default()).unwrap(),
+        taxonomy.coding_tree(1, CodingRule::Reference, &Cancel::default()).unwrap()
     );
 }
 
 #[test]
 fn a_stored_tree_is_checked_when_it_comes_back() {
-    let tree = star(6).coding_tree(3, CodingRule::Reference);
+    let tree = star(6).coding_tree(3, CodingRule::Reference, &Cancel::default()).unwrap();
     let json = serde_json::to_string(&tree).unwrap();
     assert_eq!(serde_json::from_str::<CodingTree>(&json).unwrap(), tree);
     for broken in [r#"{"parents": [], "entropy": "0"}"#, r#"{"parents": [[0, 1], [0]], "entropy": "0"}"#] {
@@ -133,8 +136,11 @@ fn a_stored_tree_is_checked_when_it_comes_back() {
 fn deep_chains_and_wide_stars_take_no_time_and_no_stack() {
     for taxonomy in [chain(100_000), wide_star()] {
         for rule in RULES {
-            let tree = taxonomy.coding_tree(3, rule);
-            assert!(tree.structural_entropy() < taxonomy.coding_tree(1, rule).structural_entropy());
+            let tree = taxonomy.coding_tree(3, rule, &Cancel::default()).unwrap();
+            assert!(
+                tree.structural_entropy()
+                    < taxonomy.coding_tree(1, rule, &Cancel::default()).unwrap().structural_entropy()
+            );
         }
     }
 }
@@ -158,7 +164,7 @@ fn forests() -> impl Strategy<Value = Taxonomy> {
 }
 
 fn check(taxonomy: &Taxonomy, height: usize, rule: CodingRule) -> Result<(), TestCaseError> {
-    let tree = taxonomy.coding_tree(height, rule);
+    let tree = taxonomy.coding_tree(height, rule, &Cancel::default()).unwrap();
     prop_assert_eq!(tree.height(), height);
     let fast = sets(&tree);
     for level in &fast {
@@ -193,8 +199,20 @@ proptest! {
 
     #[test]
     fn stopping_early_is_never_worse_than_no_groups(taxonomy in forests()) {
-        let one = taxonomy.coding_tree(1, CodingRule::StopWhenPositive).structural_entropy();
-        let two = taxonomy.coding_tree(2, CodingRule::StopWhenPositive).structural_entropy();
+        let one = taxonomy.coding_tree(1, CodingRule::StopWhenPositive, &Cancel::default()).unwrap().structural_entropy();
+        let two = taxonomy.coding_tree(2, CodingRule::StopWhenPositive, &Cancel::default()).unwrap().structural_entropy();
         prop_assert!(two <= one + 1e-9);
+    }
+}
+
+#[test]
+fn building_stops_when_it_is_asked_to() {
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let graph = Graph::of(&star(6));
+    for rule in [CodingRule::Reference, CodingRule::StopWhenPositive] {
+        assert!(matches!(star(6).coding_tree(2, rule, &cancel), Err(crate::Error::Cancelled)));
+        assert!(merge::merge(&graph, rule, &cancel).is_err());
+        assert!(CodingTrees::default().unless(&cancel).of(&star(6), 2, rule).is_err());
     }
 }

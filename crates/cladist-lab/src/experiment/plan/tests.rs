@@ -3,7 +3,7 @@ use cladist::config::Recipe;
 
 use super::*;
 
-/// What flags say in short: `--set`, `--try`, `--variants` and so on.
+/// Options in short: settings, values to try, variants and so on.
 fn options(change: impl FnOnce(&mut ExperimentOptions<'static>)) -> ExperimentOptions<'static> {
     let mut layers = Layers::default();
     layers.over.set("encoder", "scratch:tiny").unwrap();

@@ -7,7 +7,7 @@ use safetensors::SafeTensors;
 use super::super::families::Family;
 use super::super::slots::slots;
 use super::*;
-use crate::model::NeuralModel;
+use crate::model::{NeuralModel, Start};
 use crate::source::EncoderSource;
 use crate::toy::{bytes, on_threads};
 use crate::train::TrainConfig;
@@ -103,7 +103,9 @@ fn gradients_equal_those_of_transformers() {
 fn model(folder: &Path, toy: &Toy, device: &Device) -> NeuralModel {
     let source = EncoderSource::Folder(folder.to_owned());
     let (taxonomy, counts) = (toy.taxonomy.clone(), toy.counts());
-    NeuralModel::create(flat(), &source, &toy.examples(), taxonomy, &counts, 1, device).unwrap().0
+    NeuralModel::create(flat(), &source, &toy.examples(), taxonomy, &counts, &Start::new(1, device))
+        .unwrap()
+        .0
 }
 
 #[test]

@@ -20,7 +20,8 @@ fn changed(name: &str, changes: &Value) -> tempfile::TempDir {
 }
 
 fn problem(folder: &Path) -> String {
-    Encoder::load(folder, true, 1, &device()).unwrap_err().to_string()
+    let error = Encoder::load(folder, true, 1, &device()).unwrap_err();
+    format!("{error}; {}", error.remedy().unwrap_or_default())
 }
 
 #[test]
@@ -60,6 +61,6 @@ fn a_pointer_of_git_lfs_is_named_as_such() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 133376\n";
     std::fs::write(folder.path().join("model.safetensors"), pointer).unwrap();
     let message = problem(folder.path());
-    assert!(message.contains("git-lfs pointer") && message.contains("`git lfs pull`"), "{message}");
+    assert!(message.contains("Git LFS pointer") && message.contains("`git lfs pull`"), "{message}");
     assert!(message.contains("model.safetensors"), "{message}");
 }

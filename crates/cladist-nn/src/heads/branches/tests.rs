@@ -5,7 +5,7 @@ use super::*;
 use crate::heads::flat::FlatConfig;
 use crate::heads::structure::gcn::HierarchyGcnConfig;
 use crate::heads::{AnyHeadConfig, Task};
-use crate::model::{Design, NeuralModel};
+use crate::model::{Design, NeuralModel, Start};
 use crate::parameters::named;
 use crate::shortlist::ShortlistConfig;
 use crate::toy::{Toy, design, fitting};
@@ -127,7 +127,7 @@ fn what_cannot_be_is_refused() {
         let device = burn::tensor::Device::flex();
         let taxonomy = toy.taxonomy.clone();
         let examples = crate::train::Examples { documents: &toy.documents, gold: &toy.gold };
-        NeuralModel::create(design, &source, &examples, taxonomy, &toy.counts(), 1, &device)
+        NeuralModel::create(design, &source, &examples, taxonomy, &toy.counts(), &Start::new(1, &device))
             .map(|_| ())
             .unwrap_err()
             .to_string()

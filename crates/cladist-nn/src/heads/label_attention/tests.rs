@@ -1,14 +1,14 @@
 use burn::tensor::Device;
 use cladist_core::bundle::Writer;
 use cladist_core::taxonomy::{Builder, Label, Origin};
-use cladist_core::{Classifier, Request, Taxonomy};
+use cladist_core::{Cancel, Classifier, Request, Taxonomy};
 
 use super::*;
 use crate::blocks::LayerNorm;
 use crate::encoder::Packing;
 use crate::heads::Task;
 use crate::heads::{AnyHead, AnyHeadConfig, LabelStates};
-use crate::model::{Design, NeuralModel};
+use crate::model::{Design, NeuralModel, Start};
 use crate::optim::GradientSum;
 use crate::parameters::{names, to_vec};
 use crate::toy::{Toy, design, near};
@@ -197,8 +197,15 @@ fn a_label_is_scored_by_what_it_says_also_if_it_was_never_seen() {
     writer.finish().unwrap();
     let scores = |taxonomy: &Taxonomy| {
         let counts = toy.counts();
-        let model =
-            NeuralModel::load(&path, design.clone(), taxonomy.clone(), &counts, &Device::flex()).unwrap();
+        let model = NeuralModel::load(
+            &path,
+            design.clone(),
+            taxonomy.clone(),
+            &counts,
+            &Device::flex(),
+            &Cancel::default(),
+        )
+        .unwrap();
         let scores = model.score(&toy.documents, &Request::default()).unwrap();
         let by_id = |row: &[(LabelId, f32)]| -> Vec<(String, f32)> {
             let mut row: Vec<(String, f32)> =
@@ -290,9 +297,17 @@ fn settings_that_do_not_fit_are_refused_by_name() {
         let taxonomy = toy.taxonomy.clone();
         let design = attentive(config);
         let device = Device::flex();
-        let made = NeuralModel::create(design, &source, &toy.examples(), taxonomy, &toy.counts(), 1, &device);
-        let message = made.unwrap_err().to_string();
-        assert!(message.contains(key), "{message}");
+        let made = NeuralModel::create(
+            design,
+            &source,
+            &toy.examples(),
+            taxonomy,
+            &toy.counts(),
+            &Start::new(1, &device),
+        );
+        let error = made.unwrap_err();
+        let said = format!("{error}; {}", error.remedy().unwrap_or_default());
+        assert!(said.contains(key), "{said}");
     };
     let default = LabelAttentionConfig::default;
     refused(LabelAttentionConfig { heads: 3, ..default() }, "label-attention.heads");

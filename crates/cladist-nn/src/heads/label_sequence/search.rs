@@ -65,6 +65,7 @@ pub(super) struct Beam {
 impl Beam {
     /// A search of some width for the `wanted` best sequences.
     pub(super) fn new(width: usize, wanted: usize, by_length: bool) -> Self {
+        let wanted = wanted.max(1);
         let start = Hypothesis { labels: Vec::new(), steps: Vec::new(), log: 0.0 };
         Self { live: vec![start], finished: Vec::new(), width: width.max(wanted), wanted, by_length }
     }

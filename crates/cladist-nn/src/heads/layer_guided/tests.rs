@@ -5,7 +5,7 @@ use cladist_core::{Classifier, LabelCounts, Request};
 use super::*;
 use crate::encoder::Mode;
 use crate::heads::AnyHeadConfig;
-use crate::model::{Design, NeuralModel};
+use crate::model::{Design, NeuralModel, Start};
 use crate::optim::GradientSum;
 use crate::parameters::names;
 use crate::tokens::{Sequence, TokenBatch};
@@ -163,10 +163,18 @@ fn more_levels_than_layers_are_refused_unless_merged() {
     let source = crate::source::EncoderSource::parse("scratch:tiny").unwrap();
     let create = |design| {
         let taxonomy = toy.taxonomy.clone();
-        NeuralModel::create(design, &source, &toy.examples(), taxonomy, &toy.counts(), 1, &Device::flex())
+        NeuralModel::create(
+            design,
+            &source,
+            &toy.examples(),
+            taxonomy,
+            &toy.counts(),
+            &Start::new(1, &Device::flex()),
+        )
     };
-    let message = create(guided(LayerGuidedConfig::default())).unwrap_err().to_string();
-    assert!(message.contains("3 levels") && message.contains("merge_levels"), "{message}");
+    let error = create(guided(LayerGuidedConfig::default())).unwrap_err();
+    assert!(error.to_string().contains("3 levels"), "{error}");
+    assert!(error.remedy().unwrap().contains("layer-guided.merge_levels"));
     assert!(create(merged(TieRule::Hybrid)).is_ok());
     let one = design(AnyHeadConfig::LayerGuided(LayerGuidedConfig::default()), Task::MultiClass);
     assert!(create(one).unwrap_err().to_string().contains("multi-label"));

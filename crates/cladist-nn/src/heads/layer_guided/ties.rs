@@ -192,8 +192,10 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_what_to_do() {
-        let message =
-            |ties: Ties, n_layers, counts: &[usize]| ties.resolve(n_layers, counts).unwrap_err().to_string();
+        let message = |ties: Ties, n_layers, counts: &[usize]| {
+            let error = ties.resolve(n_layers, counts).unwrap_err();
+            format!("{error}; {}", error.remedy().unwrap_or_default())
+        };
         let text = message(Ties::default(), 2, &[1, 2, 3]);
         assert!(
             text.contains("3 levels") && text.contains("2 layers") && text.contains("merge_levels"),

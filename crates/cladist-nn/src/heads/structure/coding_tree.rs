@@ -125,7 +125,7 @@ impl HeadConfig for CodingTreeConfig {
                     })
                     .collect(),
                 shape: Shape {
-                    steps: steps(&context.trees.of(context.taxonomy, height, tree)),
+                    steps: steps(context.trees.of(context.taxonomy, height, tree)?.as_ref()),
                     pool: pool_of_levels,
                     dropout,
                     output_dropout,

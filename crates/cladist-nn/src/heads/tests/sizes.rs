@@ -79,8 +79,7 @@ fn a_setting_beyond_all_memory_is_refused_by_name() {
                 &toy.examples(),
                 toy.taxonomy.clone(),
                 &toy.counts(),
-                1,
-                &device,
+                &Start::new(1, &device),
             );
             let is_exempt = BOUNDED_OTHERWISE.iter().any(|(head, of, _)| head == name && *of == key);
             match made {

@@ -183,7 +183,7 @@ fn its_loss_is_the_sum_of_its_terms_each_with_its_weight() {
         let split = design.branches.split;
         let model = toy.model(design, 1);
         let documents = toy.encoded(&model);
-        let labels = model.label_states_of(&model.network);
+        let labels = model.label_states_of(&model.network, &Cancel::default()).unwrap();
         let input = HeadInput::of(&documents, labels.as_ref());
         let head = &model.network.head;
         // What a branch has of a loss is a share of its own, and labels may be in two branches.

@@ -25,20 +25,22 @@ pub(crate) struct Described {
 
 impl Described {
     /// Vectors by a copy of the network, as constants.
-    pub(crate) fn by(&self, network: &Network) -> Option<LabelStates> {
-        let descriptions = self.descriptions.as_ref()?;
-        Some(LabelStates { vectors: descriptions.read(&network.encoder, None).detach(), labels: None })
+    pub(crate) fn by(&self, network: &Network, cancel: &Cancel) -> Result<Option<LabelStates>> {
+        let Some(descriptions) = &self.descriptions else { return Ok(None) };
+        let vectors = descriptions.read_unless(&network.encoder, None, cancel)?.detach();
+        Ok(Some(LabelStates { vectors, labels: None }))
     }
 }
 
 impl Component for Described {
     fn begin(&mut self, origin: &Origin<'_>, ground: &Ground<'_>) -> Result<()> {
         let Some(config) = ground.design.head.describes() else { return Ok(()) };
-        let read = Descriptions::new(&config, ground.taxonomy, ground.tokenizer, ground.encoder)?;
+        let Ground { taxonomy, tokenizer, encoder, cancel, .. } = *ground;
+        let read = Descriptions::new(&config, taxonomy, tokenizer, encoder, cancel)?;
         if !config.at_start_only {
             self.descriptions = Some(read);
         } else if let Origin::New { .. } = origin {
-            self.start = Some(read.read(ground.encoder, None));
+            self.start = Some(read.read_unless(encoder, None, cancel)?);
         }
         Ok(())
     }

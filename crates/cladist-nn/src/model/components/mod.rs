@@ -47,6 +47,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) counts: &'a LabelCounts,
     pub(crate) tokenizer: &'a Tokenizer,
     pub(crate) encoder: &'a Encoder,
+    /// Checked between units of work.
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// What components give a head for a batch.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cladist_core::Job;
 use cladist_core::bundle::Writer;
 use cladist_core::label_tree::Partition;
 
@@ -38,7 +39,10 @@ impl Component for LabelRows {
             });
         }
         self.shortlist = match origin {
-            Origin::New { examples, seed } => config.group(examples, n_labels, *seed)?.map(Arc::new),
+            Origin::New { examples, seed } => {
+                let job = Job { cancel: ground.cancel.clone(), ..Job::silent() };
+                config.group(examples, n_labels, *seed, &job)?.map(Arc::new)
+            }
             Origin::Bundle(folder) => {
                 let partition = Partition::read(&folder.join(GROUPS_FILE), n_labels)?;
                 Some(Arc::new(Shortlist { partition, config }))

@@ -8,10 +8,11 @@ use crate::error::Result;
 use crate::heads::HeadContext;
 
 impl Component for CodingTrees {
-    fn begin(&mut self, origin: &Origin<'_>, _ground: &Ground<'_>) -> Result<()> {
+    fn begin(&mut self, origin: &Origin<'_>, ground: &Ground<'_>) -> Result<()> {
         if let Origin::Bundle(folder) = origin {
             *self = Self::load(folder)?;
         }
+        *self = std::mem::take(self).unless(ground.cancel);
         Ok(())
     }
 
