@@ -290,7 +290,9 @@ mod tests {
         let first = Place::take(&out, Taking::Overwrite).unwrap();
         std::mem::forget(first);
         fs::remove_dir_all(&out).unwrap();
-        Place::take(&out, Taking::New).unwrap().done();
+        let other = Place::take(&out, Taking::New).unwrap();
+        fill(&out, &FINISHED);
+        other.done();
         assert_eq!(names(place.path()).unwrap(), [".run.replaced", "run"]);
     }
 }
