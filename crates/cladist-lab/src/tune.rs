@@ -100,6 +100,7 @@ fn one(options: &TuneOptions<'_>, folder: &Path, combination: &Combination) -> R
     let spec = &options.spec;
     let ended = trials::attempt(folder, options.resume, &spec.work, || {
         let training = spec.training(resolve(options, combination)?, folder);
+        cladist::memory::forget_peak();
         Ok(training.resume(options.resume).overwrite(options.overwrite).run()?.summary)
     })?;
     let settings = combination.settings().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();

@@ -24,7 +24,7 @@
 #![doc = include_str!("../examples/own_head.rs")]
 //! ```
 //!
-//! The library prints nothing, ends no process and keeps no global state. [`Observer`] hears of progress,
+//! The library prints nothing and ends no process. What it shares between models is a pool of buffers of the kernels. [`Observer`] hears of progress,
 //! [`Cancel`] stops work from any thread, [`Error::kind`] says what a program should make of a failure.
 
 pub mod config;

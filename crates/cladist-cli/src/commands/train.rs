@@ -31,6 +31,7 @@ pub fn run(args: &TrainArgs, session: &Session) -> anyhow::Result<()> {
         session.view.clear();
         return if args.json { session.output.json(&report) } else { print(&report, out, session) };
     }
+    cladist::memory::forget_peak();
     let trained = training.run()?;
     session.view.clear();
     if args.json {

@@ -143,6 +143,7 @@ impl<'a> Runner<'a> {
             trials::attempt(&folder, true, &spec.work, || {
                 let config = self.settings(planned, combination, seed)?;
                 // Every run is gone on with if it can be.
+                cladist::memory::forget_peak();
                 Ok(spec.training(config, &folder).resume(true).run()?.summary)
             })?;
             self.seconds.extend(Summary::of(&folder)?.map(|summary| summary.seconds));

@@ -21,7 +21,6 @@ use crate::config::{Recipe, RunConfig};
 use crate::corpora::{BadLinePolicy, DataCard, Documents, Loaded, Place};
 use crate::error::{Error, Result};
 use crate::folders;
-use crate::memory;
 use crate::model::{Model, OpenOptions};
 use crate::observe::{Event, Observer, Work};
 use crate::settings::Settings;
@@ -151,7 +150,6 @@ impl<'a> Training<'a> {
     /// Trains, evaluates on dev and writes the run folder.
     pub fn run(&self) -> Result<Trained> {
         self.config.validate()?;
-        memory::forget_peak();
         if self.out.as_os_str().is_empty() {
             return Err(Error::NoFolder);
         }

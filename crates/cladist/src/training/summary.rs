@@ -19,7 +19,7 @@ pub struct Summary {
     pub run: PathBuf,
     /// Time of training.
     pub seconds: f64,
-    /// The most memory that the program needed meanwhile, where the system tells.
+    /// The most memory that the program has needed since its start or since [`memory::forget_peak`], where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_mb: Option<u64>,
     /// Training documents.
