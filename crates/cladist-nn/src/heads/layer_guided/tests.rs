@@ -177,7 +177,7 @@ fn more_levels_than_layers_are_refused_unless_merged() {
     assert!(error.remedy().unwrap().contains("layer-guided.merge_levels"));
     assert!(create(merged(TieRule::Hybrid)).is_ok());
     let one = design(AnyHeadConfig::LayerGuided(LayerGuidedConfig::default()), Task::MultiClass);
-    assert!(create(one).unwrap_err().to_string().contains("multi-label"));
+    assert!(create(one).unwrap_err().remedy().unwrap().contains("multi-label"));
 }
 
 #[test]
