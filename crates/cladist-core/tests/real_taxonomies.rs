@@ -51,7 +51,8 @@ fn assert_coding_trees(
     expected: &[(usize, CodingRule, Option<usize>, f64)],
 ) {
     for &(height, rule, groups, entropy) in expected {
-        let tree = taxonomy.coding_tree(height, rule, &Cancel::default()).unwrap();
+        let tree = taxonomy.coding_tree(height, rule, &Cancel::default());
+        let tree = tree.unwrap_or_else(|error| panic!("{error}"));
         let actual = tree.structural_entropy();
         println!("{name}: height {height}, {rule:?}: {} groups, entropy {actual:.6}", tree.n_nodes(1));
         assert!((actual - entropy).abs() < 1e-6, "{name}, height {height}, {rule:?}: {actual}");

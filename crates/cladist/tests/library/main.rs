@@ -4,6 +4,7 @@
 mod ensembles;
 #[cfg(test)]
 mod interruptions;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod memory;
