@@ -7,6 +7,9 @@ use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::BundleError;
 use crate::error::{Error, Result};
@@ -224,26 +227,44 @@ fn remove_stale(target: &Path) {
     let Ok(entries) = fs::read_dir(parent_of(target)) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(process) = name.strip_prefix(&prefix).filter(|id| id.parse::<u32>().is_ok()) else {
-            continue;
-        };
+        let Some(rest) = name.strip_prefix(&prefix) else { continue };
+        let mut numbers = rest.split('-');
+        let Some(process) = numbers.next().and_then(|id| id.parse::<u32>().ok()) else { continue };
         let Ok(metadata) = entry.metadata() else { continue };
         let age = metadata.modified().ok().and_then(|time| time.elapsed().ok());
         let old = age.is_some_and(|age| age.as_secs() >= 3600);
-        if old && Path::new("/proc/self").exists() && !Path::new("/proc").join(process).exists() {
+        if old && is_gone(process, numbers.next()) {
             let path = entry.path();
             let _ = if metadata.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         }
     }
 }
 
+/// Whether the process that started a draft is no more. Numbers of processes come again, in containers at every start,
+/// so a draft with our number is ours only if it also has our time.
+fn is_gone(process: u32, started: Option<&str>) -> bool {
+    if process == std::process::id() {
+        return started != Some(STARTED.as_str());
+    }
+    Path::new("/proc/self").exists() && !Path::new("/proc").join(process.to_string()).exists()
+}
+
 fn name_of(path: &Path) -> Cow<'_, str> {
     path.file_name().map_or_else(|| "bundle".into(), |name| name.to_string_lossy())
 }
 
-/// A hidden name beside `path` that no other process uses.
+/// When this process named its first draft.
+static STARTED: LazyLock<String> = LazyLock::new(|| {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}", time.as_nanos())
+});
+
+/// A hidden name beside `path` that no other process and no other thread uses.
 fn sibling(path: &Path, what: &str) -> PathBuf {
-    parent_of(path).join(format!(".{}.{what}-{}", name_of(path), std::process::id()))
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let process = std::process::id();
+    parent_of(path).join(format!(".{}.{what}-{process}-{}-{count}", name_of(path), STARTED.as_str()))
 }
 
 fn sync_dir(path: &Path) {

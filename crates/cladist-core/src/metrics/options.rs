@@ -120,12 +120,16 @@ pub struct MetricOptions {
     pub medium_at_most: u32,
     /// Bins of equal width for the expected calibration error.
     pub ece_bins: usize,
-    /// Look at this many of the best labels of each document and take the others for not scored; 0 looks at all.
-    /// Saves memory on very many labels. Label sets stay the same; metrics of all scores differ: R-Precision, ECE and
+    /// Look at this many of the best labels of each document and take the others for not scored. 0 looks at all, or at the
+    /// 100 best where documents times labels would not fit in memory. Saves memory on very many labels. Label sets stay the same; metrics of all scores differ: R-Precision, ECE and
     /// violations.
     pub max_labels: usize,
 }
 
+/// Scores that are kept at most unless settings say otherwise: 2 GiB of labels and probabilities.
+const MAX_SCORES: usize = 1 << 28;
+/// Labels of a document that are kept where that is too many.
+const FEWEST: usize = 100;
 /// Bins and cut-offs at most: each costs memory, the latter for every label.
 const MAX_BINS: usize = 10_000;
 const MAX_CUTOFFS: usize = 100;
@@ -178,11 +182,16 @@ impl MetricOptions {
         Ok(())
     }
 
-    /// How many of the best labels of a document metrics look at; none for all. Decoding may need more:
+    /// How many of the best labels of each of so many documents metrics look at; none for all. Decoding may need more:
     /// [`crate::decode::Decoder::needed_labels`].
     #[must_use]
-    pub fn top_k(&self) -> Option<usize> {
-        (self.max_labels > 0).then_some(self.max_labels)
+    pub fn top_k(&self, n_documents: usize, n_labels: usize) -> Option<usize> {
+        let deepest = || self.k.iter().max().map_or(FEWEST, |&k| k.max(FEWEST));
+        let many = n_documents.saturating_mul(n_labels) > MAX_SCORES;
+        match self.max_labels {
+            0 => many.then(deepest),
+            most => Some(most),
+        }
     }
 
     /// The cut-offs, ascending and each once.
@@ -191,5 +200,20 @@ impl MetricOptions {
         k.sort_unstable();
         k.dedup();
         k
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_of_a_large_split_are_limited_unless_settings_say_otherwise() {
+        let options = MetricOptions { k: vec![1, 200], ..MetricOptions::default() };
+        assert_eq!(options.top_k(3_019, 90), None);
+        // The dev split of AmazonCat-13K: 12.6 GB of scores.
+        assert_eq!(options.top_k(118_624, 13_330), Some(200));
+        assert_eq!(MetricOptions::default().top_k(118_624, 13_330), Some(100));
+        assert_eq!(MetricOptions { max_labels: 13_330, ..options }.top_k(118_624, 13_330), Some(13_330));
     }
 }

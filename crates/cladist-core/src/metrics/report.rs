@@ -184,7 +184,7 @@ fn conventions(judged: &Judged, options: &MetricOptions) -> BTreeMap<String, Str
     let PropensityNumbers { a, b } = options.propensity.numbers();
     let (few, medium) = (options.few_at_most, options.medium_at_most);
     let training = if judged.counts.n_documents == 0 { " (left out: no training counts)" } else { "" };
-    let seen = options.top_k().map(|n| {
+    let seen = options.top_k(judged.gold.len(), judged.taxonomy.n_labels()).map(|n| {
         let others = "others count as not scored, also by R-Precision, ece and coherence";
         ("ranked-labels", format!("the {n} best of each document; {others}"))
     });

@@ -140,7 +140,7 @@ impl<'a> Viewer<'a> {
         Self {
             judged: *judged,
             weights,
-            most: options.top_k().unwrap_or(usize::MAX),
+            most: options.top_k(judged.gold.len(), n).unwrap_or(usize::MAX),
             closure: Closure::new(judged.taxonomy),
             gold_in: vec![0; n],
             violations: Counter::new(judged.taxonomy),

@@ -52,6 +52,7 @@ pub(crate) fn timed(
         dev: None,
         measure: &Nothing,
         folder: None,
+        lock: None,
         resume: false,
         save_last: false,
         watcher: &clock,

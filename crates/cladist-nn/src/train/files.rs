@@ -20,22 +20,26 @@ pub(super) struct RunFiles {
     folder: PathBuf,
     checkpoints: Checkpoints,
     writers: Option<(Journal, EventWriter)>,
-    lock: RunLock,
+    exclusive: bool,
+    /// Held to the end, unless the caller holds it.
+    _lock: Option<RunLock>,
 }
 
 impl RunFiles {
     /// The folder of checkpoints.
     pub(super) const CHECKPOINTS: &str = "checkpoints";
 
-    pub(super) fn open(folder: &Path) -> Result<Self> {
-        let lock = RunLock::take(folder)?;
+    /// Opens a folder, whose lock the caller may hold already.
+    pub(super) fn open(folder: &Path, held: Option<&RunLock>) -> Result<Self> {
+        let own = held.is_none().then(|| RunLock::take(folder)).transpose()?;
+        let exclusive = held.or(own.as_ref()).is_some_and(RunLock::is_exclusive);
         let checkpoints = Checkpoints::open(&folder.join(Self::CHECKPOINTS), KEEP)?;
-        Ok(Self { folder: folder.to_owned(), checkpoints, writers: None, lock })
+        Ok(Self { folder: folder.to_owned(), checkpoints, writers: None, exclusive, _lock: own })
     }
 
     /// Whether others are kept out.
     pub(super) fn is_exclusive(&self) -> bool {
-        self.lock.is_exclusive()
+        self.exclusive
     }
 
     /// Starts writing after a step: what was written before an interruption about later steps is dropped.

@@ -20,6 +20,7 @@ use super::exchange::{Alone, Exchange};
 use super::files::RunFiles;
 use super::frozen::Frozen;
 use super::identity::{Identity, check_gold};
+use super::lock::RunLock;
 use super::progress::{Speed, Watcher};
 use super::source::{Resident, Source};
 use super::state::{Progress, Weights, put_back};
@@ -55,6 +56,8 @@ pub struct Plan<'a> {
     pub measure: &'a dyn Measure,
     /// Where checkpoints, the journal and event files go.
     pub folder: Option<&'a Path>,
+    /// The right to train in the folder, if the caller has it already; it is taken otherwise.
+    pub lock: Option<&'a RunLock>,
     /// Whether to go on from the latest checkpoint in the folder.
     pub resume: bool,
     /// Whether to save a checkpoint when all is learnt, for work that comes after and may be stopped too.

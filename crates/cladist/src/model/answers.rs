@@ -91,12 +91,13 @@ impl Model {
         self.check_kind(&split.documents)?;
         let metrics = self.metrics(options);
         metrics.validate()?;
-        let decoder = self.decoder(&options.decode, false)?;
+        let decoder = self.decoder(&options.decode)?;
         let job = options.work.job();
         job.progress.stage(&format!("score {}", split.name), split.documents.len() as u64);
-        let top_k = metrics.top_k().filter(|&most| self.is_enough(&decoder, most));
+        let most = self.most(split, options);
+        let top_k = most.filter(|&most| self.is_enough(&decoder, most));
         let request = Request { job, top_k, ..Request::default() };
-        self.threads.run(|| match metrics.top_k() {
+        self.threads.run(|| match most {
             Some(most) if top_k.is_none() => self.answers_by_part(split, &decoder, metrics, most, &request),
             most => {
                 let raw = self.raw_scores(split, &split.documents, &request)?;
@@ -110,6 +111,11 @@ impl Model {
     /// How metrics are computed: as the options say, or as the model's settings do.
     pub(super) fn metrics<'o>(&'o self, options: &'o EvaluateOptions<'_>) -> &'o MetricOptions {
         options.metrics.as_ref().unwrap_or(&self.config().common.metrics)
+    }
+
+    /// How many of the best labels of a split's documents metrics look at; none for all.
+    fn most(&self, split: &Split, options: &EvaluateOptions<'_>) -> Option<usize> {
+        self.metrics(options).top_k(split.documents.len(), self.taxonomy().n_labels())
     }
 
     /// Whether the `most` best labels of a document decide its label set.
@@ -171,7 +177,7 @@ impl Model {
         split: &Split,
         options: &EvaluateOptions<'_>,
     ) -> Result<Answers> {
-        let (decoder, most) = (self.decoder(&options.decode, false)?, self.metrics(options).top_k());
+        let (decoder, most) = (self.decoder(&options.decode)?, self.most(split, options));
         if most.is_some_and(|most| !self.is_enough(&decoder, most)) {
             drop(scored);
             return self.answers(split, options);

@@ -9,7 +9,7 @@ use crate::error::Result;
 /// What is different from the decoding that was chosen in training. The default changes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DecodeOptions {
-    /// At most this many labels a document.
+    /// The best so many labels of a document, whatever their probability; with a threshold, at most so many.
     pub top_k: Option<usize>,
     /// Only labels with a probability above this.
     pub threshold: Option<f32>,
@@ -30,10 +30,9 @@ pub struct DecodeOptions {
 }
 
 impl Model {
-    /// The decoding settings: what was fitted in training, with the options laid over it. With `by_rank`, `top_k` alone
-    /// asks for the best labels whatever their probability, as a person would who wants suggestions.
+    /// The decoding settings: what was fitted in training, with the options laid over it.
     #[must_use]
-    pub fn decode_config(&self, options: &DecodeOptions, by_rank: bool) -> DecodeConfig {
+    pub fn decode_config(&self, options: &DecodeOptions) -> DecodeConfig {
         let parts = self.parts();
         let DecodeOptions { top_k, threshold, at_least, floor, coherent, paths, coarser, include, exclude } =
             options;
@@ -45,7 +44,7 @@ impl Model {
         }
         if let Some(k) = *top_k {
             config.top_k = Some(k);
-            if by_rank && threshold.is_none() {
+            if threshold.is_none() {
                 config.at_least = k;
             }
         }
@@ -59,15 +58,15 @@ impl Model {
         config
     }
 
-    pub(crate) fn decoder(&self, options: &DecodeOptions, by_rank: bool) -> Result<Decoder<'_>> {
-        Ok(self.decode_config(options, by_rank).build(self.taxonomy())?)
+    pub(crate) fn decoder(&self, options: &DecodeOptions) -> Result<Decoder<'_>> {
+        Ok(self.decode_config(options).build(self.taxonomy())?)
     }
 
     /// Whether these options rely on probabilities of upper levels that the model has learnt little of: its gold labels
     /// came without their ancestors (`data.ancestors = "keep"`).
     #[must_use]
     pub fn knows_little_of_ancestors(&self, options: &DecodeOptions) -> bool {
-        let config = self.decode_config(options, false);
+        let config = self.decode_config(options);
         let climbs = config.coherence || config.coarser_when_unsure || config.closure == ClosureRule::Prune;
         climbs && self.taxonomy().n_edges() > 0 && self.config().common.data.ancestors == Ancestors::Keep
     }

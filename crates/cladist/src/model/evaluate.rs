@@ -58,7 +58,7 @@ impl Model {
                 split: split.name,
                 files: Vec::new(),
                 seen_in_training: self.trained_on().splits.contains(&split.name),
-                decode: self.decode_config(&options.decode, false),
+                decode: self.decode_config(&options.decode),
                 intervals,
                 report,
             })

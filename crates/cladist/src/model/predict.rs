@@ -95,7 +95,7 @@ impl Model {
         if let Some(levels) = options.levels.as_ref().filter(|levels| *levels.start() > n_levels) {
             return Err(Error::NoSuchLevel { first: *levels.start(), n_levels });
         }
-        self.decoder(&options.decode, true)
+        self.decoder(&options.decode)
     }
 
     /// Refuses features where the model reads text, and text where it reads features.

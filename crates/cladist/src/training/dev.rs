@@ -7,7 +7,7 @@ use cladist_core::corpus::{Split, SplitName};
 use cladist_core::decode::Thresholds;
 use cladist_core::mixed::Mixed;
 use cladist_core::pipeline::Pipeline;
-use cladist_core::{Cancel, Document, Request, Scores};
+use cladist_core::{Cancel, Classifier, Document, Request, Scores, Taxonomy};
 
 use crate::config::{Common, ThresholdSource};
 use crate::corpora::Loaded;
@@ -29,9 +29,13 @@ pub(super) struct Chosen {
 /// Scores dev, the labels that metrics look at. Its texts are normalised already.
 pub(super) fn score(pipeline: &Pipeline, common: &Common, dev: &Split, work: &Work<'_>) -> Result<Scores> {
     work.job().progress.stage("score dev", dev.documents.len() as u64);
-    let request = Request { job: work.job(), top_k: common.metrics.top_k(), ..Request::default() };
+    let request = Request {
+        job: work.job(),
+        top_k: most(pipeline.model.taxonomy(), common, dev),
+        ..Request::default()
+    };
     let mut scores = Scores::new();
-    for documents in parts(common, dev) {
+    for documents in parts(request.top_k, dev) {
         scores.append(pipeline.model.score(documents, &request)?);
     }
     Ok(scores)
@@ -46,10 +50,11 @@ pub(super) fn member_scores(
 ) -> Result<Vec<Scores>> {
     work.job().progress.stage("score dev", dev.documents.len() as u64);
     let request = Request { job: work.job(), ..Request::default() };
+    let most = most(mixed.taxonomy(), common, dev);
     let mut all: Vec<Scores> = Vec::new();
-    for documents in parts(common, dev) {
+    for documents in parts(most, dev) {
         for (n, mut scores) in mixed.member_scores(documents, &request)?.into_iter().enumerate() {
-            if let Some(most) = common.metrics.top_k() {
+            if let Some(most) = most {
                 scores = scores.keep_best(most);
             }
             match all.get_mut(n) {
@@ -62,8 +67,13 @@ pub(super) fn member_scores(
 }
 
 /// Documents that are scored at a time: all, or few enough for the scores of all labels if fewer are kept.
-fn parts<'d>(common: &Common, dev: &'d Split) -> impl Iterator<Item = &'d [Document]> {
-    dev.documents.chunks(common.metrics.top_k().map_or(usize::MAX, |_| PART))
+fn parts(most: Option<usize>, dev: &Split) -> impl Iterator<Item = &[Document]> {
+    dev.documents.chunks(most.map_or(usize::MAX, |_| PART))
+}
+
+/// How many of the best labels of dev's documents metrics look at; none for all.
+pub(super) fn most(taxonomy: &Taxonomy, common: &Common, dev: &Split) -> Option<usize> {
+    common.metrics.top_k(dev.documents.len(), taxonomy.n_labels())
 }
 
 /// Calibration, and thresholds with what they reach, chosen on the raw scores of dev.

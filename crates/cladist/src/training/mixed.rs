@@ -128,7 +128,9 @@ fn weigh(
     let fitted = fit(even, &scores, &dev.gold, recipe, &work.cancel)?;
     let mixed = Arc::new(mixed.with_weights(fitted.weights.clone())?);
     let mut pipeline = Pipeline::new(Arc::clone(&mixed) as _, config.common.data.normalise);
-    let whole = metrics.top_k().is_none().then(|| mixed.mean(&scores, &Request::default()));
+    let whole = dev::most(&corpus.taxonomy, &config.common, dev)
+        .is_none()
+        .then(|| mixed.mean(&scores, &Request::default()));
     drop(scores);
     // The best labels of members are not those of the ensemble.
     let mean = whole.map_or_else(|| dev::score(&pipeline, &config.common, dev, work), Ok)?;

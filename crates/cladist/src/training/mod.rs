@@ -1,5 +1,6 @@
 //! Training: settings and a corpus in, a run folder with a calibrated model out.
 
+mod contents;
 mod dev;
 mod linear;
 mod mixed;

@@ -46,7 +46,7 @@ pub(super) fn run(
         _ => Taking::New,
     };
     let place = Place::take(&training.out, taking)?;
-    match work_in(training, config, recipe, &source, resume, threads) {
+    match work_in(training, config, recipe, &source, &place, resume, threads) {
         Ok(summary) => {
             place.done();
             training.work.tell(&Event::Run(training.out.clone()));
@@ -65,6 +65,7 @@ fn work_in(
     config: &RunConfig,
     recipe: &NeuralRecipe,
     source: &EncoderSource,
+    place: &Place<'_>,
     resume: bool,
     threads: &Threads,
 ) -> Result<Summary> {
@@ -105,6 +106,7 @@ fn work_in(
         dev: dev.map(|dev| Examples { documents: &dev.documents, gold: &dev.gold }),
         measure: &judge,
         folder: Some(out),
+        lock: Some(place.lock()),
         resume,
         save_last: true,
         watcher: &Watch(work.observer),
@@ -228,7 +230,8 @@ struct Judge<'a> {
 impl Measure for Judge<'_> {
     fn decode(&self, scores: Scores) -> cladist_core::Result<Decoded> {
         let decoder = self.common.decode.build(self.taxonomy)?;
-        Ok(decoder.decode_keeping(scores, self.common.metrics.top_k()))
+        let most = self.dev.and_then(|dev| dev::most(self.taxonomy, self.common, dev));
+        Ok(decoder.decode_keeping(scores, most))
     }
 
     fn measure(&self, decoded: &Decoded) -> cladist_core::Result<BTreeMap<String, f64>> {

@@ -1,56 +1,14 @@
 //! The run folder while it is worked in: nobody else's, and put back as it was if the run never began.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use cladist_nn::train::checkpoint;
 use cladist_nn::train::lock::{LOCK, RunLock};
 
+use super::contents::{foreign, is_ours, names};
 use crate::error::{Error, Result};
-use crate::folders::{BUNDLE, CHECKPOINTS, CONFIG, DATA, JOURNAL, REJECTS, REPORTS, SUMMARY, is_finished};
-
-/// What training, evaluation and analysis write into a run folder.
-const OURS: [&str; 16] = [
-    LOCK,
-    CONFIG,
-    DATA,
-    JOURNAL,
-    SUMMARY,
-    REJECTS,
-    CHECKPOINTS,
-    BUNDLE,
-    REPORTS,
-    "report.html",
-    "tb",
-    "analysis",
-    "failed.json",
-    "weights.svg",
-    "weights.png",
-    "MANIFEST.json",
-];
-
-/// Files of a run folder that its manifest of results may name with an ending of their own.
-fn is_ours(name: &str) -> bool {
-    OURS.contains(&name) || (name.starts_with("rejects-") && name.ends_with(".jsonl"))
-}
-
-/// What stands in a folder, by name; nothing if it is not there.
-pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
-    let entries = match folder.read_dir() {
-        Ok(entries) => entries,
-        // What cannot be a folder is found out when one is to be made.
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(Error::io("read", folder)(error)),
-    };
-    let name = |entry: std::io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
-    let mut names =
-        entries.map(name).collect::<std::io::Result<Vec<_>>>().map_err(Error::io("read", folder))?;
-    names.sort_unstable();
-    Ok(names)
-}
+use crate::folders::{BUNDLE, CHECKPOINTS, CONFIG, DATA, REJECTS, is_finished};
 
 /// Refuses a place that is taken, unless it holds a run that may be replaced and nothing else.
 pub(crate) fn check(out: &Path, overwrite: bool) -> Result<()> {
@@ -66,10 +24,11 @@ pub(crate) fn check(out: &Path, overwrite: bool) -> Result<()> {
         let begun = has(CHECKPOINTS) || (has(CONFIG) && !has(BUNDLE));
         return Err(if begun { Error::Unfinished(out.to_owned()) } else { Error::Exists(out.to_owned()) });
     }
-    if ![CONFIG, DATA, LOCK, CHECKPOINTS].into_iter().any(has) {
+    // Settings alone may be those of another program.
+    if ![DATA, LOCK, CHECKPOINTS].into_iter().any(has) && !(has(CONFIG) && has(BUNDLE)) {
         return Err(Error::NotARun(out.to_owned()));
     }
-    let foreign: Vec<String> = names.into_iter().filter(|name| !is_ours(name)).collect();
+    let foreign = foreign(out)?;
     if !foreign.is_empty() {
         return Err(Error::Foreign { path: out.to_owned(), files: foreign.join("`, `") });
     }
@@ -117,6 +76,8 @@ pub(crate) struct Place<'a> {
     new: bool,
     /// The run that is replaced, out of the way until the new one is done.
     replaced: Option<PathBuf>,
+    /// Nobody else trains here, from before anything is written.
+    lock: RunLock,
 }
 
 impl<'a> Place<'a> {
@@ -137,7 +98,13 @@ impl<'a> Place<'a> {
         let replaced = (taking != Taking::New && old.is_dir()).then_some(old);
         let new = !out.exists();
         fs::create_dir_all(out).map_err(Error::io("create", out))?;
-        Ok(Self { out, new, replaced })
+        let lock = RunLock::take(out)?;
+        Ok(Self { out, new, replaced, lock })
+    }
+
+    /// The right to train in the folder.
+    pub(crate) fn lock(&self) -> &RunLock {
+        &self.lock
     }
 
     /// Whether there is something to go on from.
@@ -179,6 +146,7 @@ impl Drop for Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folders::{JOURNAL, REPORTS, SUMMARY};
 
     fn folder(names: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -191,7 +159,7 @@ mod tests {
     #[test]
     fn a_run_that_was_killed_at_any_time_can_be_replaced() {
         for names in
-            [&[][..], &[LOCK], &[LOCK, DATA], &[LOCK, DATA, CONFIG], &[CONFIG, REJECTS, "rejects-dev.jsonl"]]
+            [&[][..], &[LOCK], &[LOCK, DATA], &[LOCK, DATA, CONFIG], &[DATA, REJECTS, "rejects-dev.jsonl"]]
         {
             let folder = folder(names);
             assert!(check(folder.path(), true).is_ok(), "{names:?}");
@@ -203,8 +171,12 @@ mod tests {
     #[test]
     fn what_is_not_ours_is_never_replaced() {
         let notes = folder(&[CONFIG, BUNDLE, "notes.txt"]);
+        fs::create_dir(notes.path().join(REPORTS)).unwrap();
+        fs::write(notes.path().join(REPORTS).join("notes.md"), "x").unwrap();
         let error = check(notes.path(), true).unwrap_err();
-        assert!(error.to_string().contains("`notes.txt`"), "{error}");
+        assert!(error.to_string().contains("`notes.txt`, `reports/notes.md`"), "{error}");
+        let settings = folder(&[CONFIG]);
+        assert!(matches!(check(settings.path(), true), Err(Error::NotARun(_))));
         let other = folder(&["thesis.tex"]);
         assert!(matches!(check(other.path(), true), Err(Error::NotARun(_))));
         assert!(matches!(check(&other.path().join("thesis.tex"), true), Err(Error::NotARun(_))));
@@ -218,6 +190,18 @@ mod tests {
         assert!(matches!(taken, Err(Error::Network(cladist_nn::Error::Busy { .. }))), "{taken:?}");
         drop(lock);
         assert!(Place::take(folder.path(), Taking::Overwrite).is_ok());
+    }
+
+    #[test]
+    fn of_two_trainings_that_start_together_one_is_refused_before_it_writes() {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("run");
+        let first = Place::take(&out, Taking::New).unwrap();
+        fs::write(out.join(CONFIG), "first").unwrap();
+        let second = Place::take(&out, Taking::New).map(|_| ());
+        assert!(matches!(second, Err(Error::Network(cladist_nn::Error::Busy { .. }))), "{second:?}");
+        assert_eq!(fs::read(out.join(CONFIG)).unwrap(), b"first");
+        drop(first);
     }
 
     /// A run folder in a place of its own, with these files.

@@ -7,7 +7,7 @@ use cladist_core::bundle::write_atomically;
 use cladist_core::corpus::{Split, SplitName};
 use serde::Serialize;
 
-use super::{Summary, Training, place};
+use super::{Summary, Training, contents, place};
 use crate::config::{Recipe, RunConfig, difference};
 use crate::corpora::{Documents, Place};
 use crate::error::{Error, Result};
@@ -151,5 +151,5 @@ impl Training<'_> {
 
 /// Whether a folder has runs of seeds.
 fn has_runs(out: &Path) -> Result<bool> {
-    Ok(place::names(out)?.iter().any(|name| name.starts_with("seed-")))
+    Ok(contents::names(out)?.iter().any(|name| name.starts_with("seed-")))
 }

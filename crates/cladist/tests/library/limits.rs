@@ -38,6 +38,7 @@ fn label_sets_of_an_evaluation_are_those_of_predict() {
         DecodeOptions { coherent: true, ..DecodeOptions::default() },
         DecodeOptions { threshold: Some(0.1), ..DecodeOptions::default() },
         DecodeOptions { threshold: Some(0.1), top_k: Some(1), ..DecodeOptions::default() },
+        DecodeOptions { top_k: Some(3), ..DecodeOptions::default() },
         DecodeOptions { exclude: vec!["animals".to_owned()], ..DecodeOptions::default() },
     ];
     let mut several = false;

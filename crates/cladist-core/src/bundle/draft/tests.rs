@@ -39,7 +39,7 @@ fn publishing_does_not_replace_and_leftovers_of_the_dead_go() {
     fs::create_dir(&stale).unwrap();
     drop(Draft::create(&target).unwrap());
     assert!(stale.exists(), "too young to go");
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
+    let long_ago = SystemTime::now() - std::time::Duration::from_secs(4000);
     File::open(&stale).unwrap().set_modified(long_ago).unwrap();
     let draft = Draft::create(&target).unwrap();
     assert!(!Path::new("/proc/self").exists() || !stale.exists());
@@ -60,10 +60,46 @@ fn drafts_of_files_that_the_dead_left_go_too() {
     let folder = tempfile::tempdir().unwrap();
     let stale = folder.path().join(format!(".x.json.draft-{}", u32::MAX));
     fs::write(&stale, "half").unwrap();
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(4000);
+    let long_ago = SystemTime::now() - std::time::Duration::from_secs(4000);
     File::options().write(true).open(&stale).unwrap().set_modified(long_ago).unwrap();
     write_atomically(&folder.path().join("x.json"), b"whole").unwrap();
     assert!(!Path::new("/proc/self").exists() || !stale.exists());
+}
+
+#[test]
+fn two_threads_write_the_same_file_and_one_of_them_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.json");
+    let (mut first, mut second) = (DraftFile::create(&path).unwrap(), DraftFile::create(&path).unwrap());
+    first.write_all(b"first").unwrap();
+    second.write_all(b"second").unwrap();
+    first.commit().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    second.commit().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"second");
+    assert_eq!(names(folder.path()), ["x.json"]);
+}
+
+#[test]
+fn a_draft_of_an_earlier_process_with_our_number_is_not_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("run");
+    let left = [
+        folder.path().join(format!(".run.draft-{}", std::process::id())),
+        folder.path().join(format!(".run.draft-{}-1f-0", std::process::id())),
+    ];
+    let long_ago = SystemTime::now() - std::time::Duration::from_secs(4000);
+    for path in &left {
+        fs::create_dir(path).unwrap();
+        File::open(path).unwrap().set_modified(long_ago).unwrap();
+    }
+    let ours = Draft::create(&target).unwrap();
+    File::open(ours.folder()).unwrap().set_modified(long_ago).unwrap();
+    let other = Draft::create(&target).unwrap();
+    assert!(left.iter().all(|path| !path.exists()));
+    assert!(ours.folder().exists(), "a thread is at work on it");
+    drop((ours, other));
+    assert_eq!(names(folder.path()), [""; 0]);
 }
 
 #[cfg(unix)]

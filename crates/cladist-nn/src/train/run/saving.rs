@@ -14,7 +14,8 @@ use crate::train::state::everything;
 impl Trainer<'_> {
     /// Opens the run folder and goes on from its latest checkpoint if that is wanted. The first rank alone writes there.
     pub(super) fn open(&mut self, folder: &Path) -> Result<()> {
-        let mut files = (self.exchange.rank() == 0).then(|| RunFiles::open(folder)).transpose()?;
+        let open = || RunFiles::open(folder, self.plan.lock);
+        let mut files = (self.exchange.rank() == 0).then(open).transpose()?;
         if files.as_ref().is_some_and(|files| !files.is_exclusive()) {
             let folder = folder.display();
             self.plan.watcher.note(&format!(

@@ -29,6 +29,7 @@ fn updates_change_parameters_in_place() {
         dev: Some(toy.examples()),
         measure: &Nothing,
         folder: None,
+        lock: None,
         resume: false,
         save_last: false,
         watcher: &cladist_core::job::Silent,

@@ -153,6 +153,7 @@ impl<'a> Run<'a> {
             dev: (self.n_dev > 0).then_some(dev),
             measure: &Metrics { script: self.script, asked: Cell::new(0) },
             folder: self.folder,
+            lock: None,
             resume: self.resume,
             save_last: false,
             watcher,
