@@ -147,7 +147,7 @@ fn every_error_of_experiments_has_a_message_and_an_exit_code() {
     use LabError as L;
     let errors = vec![
         L::Cladist(cladist::Error::NoEncoder { head: "flat" }),
-        L::Variant { name: "flat", source: Box::new(L::Cladist(refused("linear.colour=1"))) },
+        L::Variant { name: "svm", source: Box::new(L::Cladist(refused("linear.colour=1"))) },
         L::Axis("train.seed".into()),
         L::TooMany(10_000),
         L::HeadChosen,
