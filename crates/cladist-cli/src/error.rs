@@ -89,7 +89,13 @@ fn kind(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     if let Some(usage) = cause.downcast_ref::<Usage>() {
         return Some(match usage {
             Usage::Unclean(_) | Usage::NoVocabulary(_) => ErrorKind::Data,
-            _ => ErrorKind::Setting,
+            Usage::NoEffect { .. }
+            | Usage::Needs { .. }
+            | Usage::Value { .. }
+            | Usage::Exists(_)
+            | Usage::OtherFormat { .. }
+            | Usage::NoLabels
+            | Usage::Resumed(_) => ErrorKind::Setting,
         });
     }
     None.or_else(|| cause.downcast_ref::<Error>().map(Error::kind))
@@ -132,7 +138,7 @@ fn of_usage(usage: &Usage) -> Option<String> {
 fn of_library(error: &Error) -> Option<String> {
     let hint = match error {
         Error::NoValue(_) => "write `--set key=value`, such as `--set train.seed=7`",
-        Error::Refused(_) => "`--print-config` shows every setting of the head",
+        Error::Refused { .. } => "`--print-config` shows every setting of the head",
         Error::NoEncoder { .. } => "pass `--encoder DIR`, or `--encoder scratch:mini` for a small new one",
         Error::NoRun(_) => "give the folder that `cladist train --out` wrote",
         Error::Exists(_) => "choose another place, or pass `--overwrite`",

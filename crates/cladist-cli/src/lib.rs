@@ -45,9 +45,9 @@ pub fn run(cli: Cli, session: &Session) -> anyhow::Result<()> {
     cladist_nn::device::parse(&session.device)?;
     if session.threads.is_none() {
         // Threads that cannot be had are an error; started later, they would be a panic.
-        rayon::ThreadPoolBuilder::new().build_global().map_err(|error| cladist::Error::Threads {
+        rayon::ThreadPoolBuilder::new().build_global().map_err(|error| cladist::Error::NoThreads {
             n: std::thread::available_parallelism().map_or(1, Into::into),
-            reason: error.to_string(),
+            source: error.into(),
         })?;
     }
     let threads = cladist::threads::Threads::new(session.threads)?;

@@ -79,9 +79,11 @@ pub fn message(error: &anyhow::Error, hint: Option<&str>) -> String {
     let mut lines = vec![format!("error: {said}")];
     for cause in error.chain().skip(1) {
         let text = cause.to_string();
-        if !said.contains(&text) {
+        // Parsers end in a line break.
+        let text = text.trim_end();
+        if !said.contains(text) {
             lines.push(format!("  because: {text}"));
-            said = text;
+            said = text.to_owned();
         }
     }
     lines.extend(hint.map(|hint| format!("hint: {hint}")));

@@ -49,6 +49,8 @@ pub enum BundleError {
         kind: String,
         /// What is wrong with it.
         reason: String,
+        /// The error that says so, where there is one; `reason` has its words.
+        source: Option<Cause>,
     },
     /// A file of the manifest is gone.
     #[error("`{}` is missing", .0.display())]
@@ -73,6 +75,8 @@ pub enum BundleError {
         path: PathBuf,
         /// Why.
         reason: String,
+        /// The error that says so, where there is one; `reason` has its words.
+        source: Option<Cause>,
     },
     /// A file that the manifest does not list.
     #[error("`{}` does not belong to the {kind}: {MANIFEST} does not list it", path.display())]
@@ -88,6 +92,22 @@ pub enum BundleError {
     /// The place is taken.
     #[error("`{}` already exists and is not empty", .0.display())]
     Exists(PathBuf),
+}
+
+/// The error behind another.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+impl BundleError {
+    /// A file whose bytes are as written but make no sense, and why.
+    pub fn content(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
+        Self::Content { path: path.into(), reason: reason.into(), source: None }
+    }
+
+    /// The same by an error, which is kept.
+    pub fn content_by(path: impl Into<PathBuf>, source: impl Into<Cause>) -> Self {
+        let source = source.into();
+        Self::Content { path: path.into(), reason: source.to_string(), source: Some(source) }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,7 +234,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// Reads a JSON file of a bundle.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    serde_json::from_slice(&read(path)?).map_err(|error| content(path, error.to_string()))
+    serde_json::from_slice(&read(path)?).map_err(|error| BundleError::content_by(path, error).into())
 }
 
 /// Whether these are the first bytes of a file that Git LFS left in place of the real one.
@@ -225,7 +245,7 @@ pub fn is_lfs_pointer(bytes: &[u8]) -> bool {
 
 /// The error for a file whose bytes are as written but make no sense.
 pub(crate) fn content(path: &Path, reason: impl Into<String>) -> Error {
-    BundleError::Content { path: path.to_owned(), reason: reason.into() }.into()
+    BundleError::content(path, reason).into()
 }
 
 /// Checks every file of a bundle against its manifest; afterwards its files can be trusted to be as written.
@@ -237,8 +257,14 @@ pub fn verify(folder: &Path, kind: &str) -> Result<()> {
         }
         bytes => bytes?,
     };
-    let refuse = |reason: String| BundleError::Manifest { path: path.clone(), kind: kind.to_owned(), reason };
-    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
+    let refuse = |reason: String| {
+        let (path, kind) = (path.clone(), kind.to_owned());
+        BundleError::Manifest { path, kind, reason, source: None }
+    };
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| {
+        let (path, kind, reason) = (path.clone(), kind.to_owned(), error.to_string());
+        BundleError::Manifest { path, kind, reason, source: Some(error.into()) }
+    })?;
     if manifest.format != FORMAT || manifest.kind != kind {
         return Err(refuse(format!("it describes a `{} {}`", manifest.format, manifest.kind)).into());
     }

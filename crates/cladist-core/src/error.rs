@@ -24,7 +24,7 @@ pub enum ErrorKind {
     Setting,
     /// An encoder or tokenizer cannot be used.
     Encoder,
-    /// The operating system refused to read or write.
+    /// The operating system refused to read, to write or to start a thread.
     Io,
     /// Another process is at work: try again.
     Busy,
@@ -194,23 +194,4 @@ impl Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kind_of_a_classifier_of_another_crate_is_kept_with_its_error() {
-        let error = Error::classifier(ErrorKind::Busy, io::Error::other("elsewhere"));
-        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Busy, "elsewhere"));
-        let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>());
-        assert!(source.is_some());
-    }
-
-    #[test]
-    fn a_file_that_is_not_there_is_told_from_one_that_cannot_be_read() {
-        let kind = |action, kind: io::ErrorKind| Error::io(action, Path::new("x"))(kind.into()).kind();
-        assert_eq!(kind("read", io::ErrorKind::NotFound), ErrorKind::NotFound);
-        assert_eq!(kind("read", io::ErrorKind::InvalidData), ErrorKind::Data);
-        assert_eq!(kind("read", io::ErrorKind::PermissionDenied), ErrorKind::Io);
-        assert_eq!(kind("write", io::ErrorKind::NotFound), ErrorKind::Io);
-    }
-}
+mod tests;

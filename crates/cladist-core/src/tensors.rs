@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use safetensors::{Dtype, SafeTensors, View};
 
-use crate::bundle;
+use crate::bundle::{self, BundleError};
 use crate::error::{Error, Result};
 
 /// An array to be written, little-endian whatever the machine.
@@ -64,7 +64,7 @@ pub(crate) fn write(path: &Path, arrays: &[(&str, Array)]) -> Result<()> {
     });
     safetensors::serialize_to_file(shaped, None, path).map_err(|error| match error {
         safetensors::SafeTensorError::IoError(source) => Error::io("write", path)(source),
-        other => Error::io("write", path)(std::io::Error::other(other.to_string())),
+        other => Error::io("write", path)(std::io::Error::other(other)),
     })
 }
 
@@ -95,7 +95,8 @@ impl Arrays {
         dtype: Dtype,
         decode: impl Fn([u8; N]) -> T,
     ) -> Result<Vec<T>> {
-        let file = SafeTensors::deserialize(&self.bytes).map_err(|error| self.refuse(error.to_string()))?;
+        let file = SafeTensors::deserialize(&self.bytes)
+            .map_err(|error| BundleError::content_by(&self.path, error))?;
         let tensor = file.tensor(name).map_err(|_| self.refuse(format!("it has no array `{name}`")))?;
         if tensor.dtype() != dtype || tensor.shape().len() != 1 {
             return Err(self.refuse(format!(

@@ -139,7 +139,22 @@ impl LabError {
             Self::NoUnseenDocument(_) => ErrorKind::Data,
             Self::Unfinished(_) => ErrorKind::NotFound,
             Self::Stopped => ErrorKind::Cancelled,
-            _ => ErrorKind::Setting,
+            Self::Axis(_)
+            | Self::TooMany(_)
+            | Self::HeadChosen
+            | Self::NoMember { .. }
+            | Self::NoMemberRun { .. }
+            | Self::NoEffect { .. }
+            | Self::Zero(_)
+            | Self::NoDevToChooseOn
+            | Self::NothingToChooseBy(_)
+            | Self::NotAnExperiment(_)
+            | Self::OtherPlan { .. }
+            | Self::NoBundle
+            | Self::NoLayers { .. }
+            | Self::NoVectors { .. }
+            | Self::TooFewLabels { .. }
+            | Self::NothingHeldOut => ErrorKind::Setting,
         }
     }
 

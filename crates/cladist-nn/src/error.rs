@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use cladist_core::ErrorKind;
 
+/// The error behind another.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// A failure of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -20,6 +23,8 @@ pub enum Error {
         problem: String,
         /// What would help.
         remedy: Option<&'static str>,
+        /// The error that says so, where there is one; `problem` has its words.
+        source: Option<Cause>,
     },
     /// Another process trains in the same folder.
     #[error(
@@ -119,7 +124,13 @@ impl Error {
 
     /// An encoder that cannot be used: where, and why.
     pub(crate) fn encoder(path: impl Into<PathBuf>, problem: impl Into<String>) -> Self {
-        Self::Encoder { path: path.into(), problem: problem.into(), remedy: None }
+        Self::Encoder { path: path.into(), problem: problem.into(), remedy: None, source: None }
+    }
+
+    /// The same by an error, which is kept.
+    pub(crate) fn encoder_by(path: impl Into<PathBuf>, source: impl Into<Cause>) -> Self {
+        let source = source.into();
+        Self::Encoder { path: path.into(), problem: source.to_string(), remedy: None, source: Some(source) }
     }
 
     /// What kind of error it is.
@@ -152,19 +163,4 @@ impl From<cladist_core::Error> for Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_comes_back_from_the_core_crate_as_it_went() {
-        let error = Error::Head { problem: "too wide".to_owned(), remedy: "take less" };
-        let core = error.into_core();
-        assert_eq!((core.kind(), core.to_string().as_str()), (ErrorKind::Setting, "too wide"));
-        let error = Error::from(core);
-        assert_eq!((matches!(error, Error::Head { .. }), error.remedy()), (true, Some("take less")));
-        let busy = Error::Busy { folder: PathBuf::from("run"), process: None };
-        assert_eq!(Error::from(busy.into_core()).kind(), ErrorKind::Busy);
-        let cancelled = Error::from(cladist_core::Error::Cancelled).into_core();
-        assert!(matches!(cancelled, cladist_core::Error::Cancelled));
-    }
-}
+mod tests;

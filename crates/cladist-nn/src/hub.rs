@@ -25,6 +25,7 @@ pub(crate) fn fetch(name: &str, revision: Option<&str>) -> Result<PathBuf> {
         path: PathBuf::from(name),
         problem: format!("there is no such folder, and the hub did not give it: {reason}"),
         remedy: Some("check the name and the network, or download the model and give its folder"),
+        source: None,
     };
     let client = HFClientSync::new().map_err(|error| refuse(error.to_string()))?;
     let model = client.model(owner, repository);

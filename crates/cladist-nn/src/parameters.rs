@@ -232,13 +232,11 @@ pub(crate) fn write(parameters: &Tensors) -> Result<Vec<u8>> {
 /// Shape and values of every tensor of a file of f32 tensors.
 pub(crate) fn read(path: &Path) -> Result<Tensors> {
     let bytes = std::fs::read(path).map_err(cladist_core::Error::io("read", path))?;
-    let refuse =
-        |reason: String| cladist_core::Error::from(BundleError::Content { path: path.to_owned(), reason });
-    let file = SafeTensors::deserialize(&bytes).map_err(|error| refuse(error.to_string()))?;
+    let file = SafeTensors::deserialize(&bytes).map_err(|error| unfit_by(path, error))?;
     let mut tensors = BTreeMap::new();
     for (name, view) in file.iter() {
         if view.dtype() != Dtype::F32 {
-            return Err(refuse(format!("tensor `{name}` is of type {:?}", view.dtype())).into());
+            return Err(unfit(path, format!("tensor `{name}` is of type {:?}", view.dtype())));
         }
         let values = view.data().as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
         tensors.insert(name.to_owned(), (view.shape().to_vec(), values));
@@ -261,8 +259,7 @@ pub(crate) fn check_finite(folder: &Path) -> Result<()> {
     paths.sort();
     for path in paths {
         let mapped = Mapped::open(&path).map_err(cladist_core::Error::io("read", &path))?;
-        let file =
-            SafeTensors::deserialize(mapped.bytes()).map_err(|error| unfit(&path, error.to_string()))?;
+        let file = SafeTensors::deserialize(mapped.bytes()).map_err(|error| unfit_by(&path, error))?;
         let infinite = |view: &TensorView<'_>| {
             view.dtype() == Dtype::F32
                 && !view
@@ -279,5 +276,10 @@ pub(crate) fn check_finite(folder: &Path) -> Result<()> {
 
 /// The error for a file whose tensors do not fit a model.
 pub(crate) fn unfit(path: &Path, reason: String) -> crate::Error {
-    cladist_core::Error::from(BundleError::Content { path: path.to_owned(), reason }).into()
+    cladist_core::Error::from(BundleError::content(path, reason)).into()
+}
+
+/// The same by an error, which is kept.
+pub(crate) fn unfit_by(path: &Path, source: impl std::error::Error + Send + Sync + 'static) -> crate::Error {
+    cladist_core::Error::from(BundleError::content_by(path, source)).into()
 }

@@ -104,6 +104,7 @@ fn fetch(name: &str, _revision: Option<&str>) -> Result<PathBuf> {
         path: PathBuf::from(name),
         problem: "there is no such folder, and this program was built without the `hub` feature".to_owned(),
         remedy: Some("download the model and give its folder, or build with the feature `hub`"),
+        source: None,
     })
 }
 

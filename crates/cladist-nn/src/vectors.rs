@@ -118,6 +118,7 @@ fn read(path: &Path, tokenizer: &Tokenizer, cancel: &Cancel) -> Result<Found> {
                     path: path.to_owned(),
                     problem: "the folder has several `.npy` files".to_owned(),
                     remedy: Some("give one of them"),
+                    source: None,
                 });
             }
         }

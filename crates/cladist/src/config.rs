@@ -25,6 +25,7 @@ use toml::{Table, Value};
 
 use crate::error::{Error, Result};
 use crate::heads::{self, Family, HeadInfo};
+use crate::settings::within;
 pub use layers::{Layers, difference};
 
 /// When the model is trained once more on train and dev together, after dev was used to choose.
@@ -268,8 +269,8 @@ impl RunConfig {
     fn from_table(mut table: Table) -> std::result::Result<Self, String> {
         let text = |error: toml::de::Error| error.to_string();
         let name = table.remove("head").and_then(|value| value.as_str().map(str::to_owned));
-        let name = name.ok_or("`head` must be the name of a head")?;
-        let head = heads::find(&name).map_err(|error| error.to_string())?;
+        let name = name.ok_or_else(|| within("head", "must be the name of a head"))?;
+        let head = heads::find(&name).map_err(|error| within("head", &error.to_string()))?;
         let shared = Table::try_from(Common::default()).map_err(|error| error.to_string())?;
         let (common, mut own): (Table, Table) =
             table.into_iter().partition(|(key, _)| shared.contains_key(key));
@@ -284,7 +285,7 @@ impl RunConfig {
                 let section = own.remove(head.name).unwrap_or_else(|| Value::Table(Table::new()));
                 let head = AnyHeadConfig::parse(head.name, section)
                     .ok_or_else(|| format!("`{name}` is not a head on an encoder"))?
-                    .map_err(text)?;
+                    .map_err(|error| within(&name, &error.to_string()))?;
                 let NeuralSections { encoder, task, branches, tokens, shortlist, ranker, train } =
                     NeuralSections::deserialize(own).map_err(text)?;
                 Recipe::Neural(Box::new(NeuralRecipe {

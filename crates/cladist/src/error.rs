@@ -19,13 +19,13 @@ pub enum Error {
     /// Encoders, heads and their training.
     #[error(transparent)]
     Network(cladist_nn::Error),
-    /// A settings file is not TOML.
-    #[error("`{}` is not valid TOML: {reason}", path.display())]
+    /// A settings file is not TOML; the source says where and why.
+    #[error("`{}` is not valid TOML", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// The parser's words.
-        reason: String,
+        /// The parser's error.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A setting without a value.
     #[error("`{0}` has no value: settings are written `key=value`")]
@@ -40,8 +40,13 @@ pub enum Error {
     #[error("`{0}` cannot be set: what stands above it is a value, not a section")]
     NotASection(String),
     /// A value or key that the head's settings do not have.
-    #[error("unusable setting: {0}")]
-    Refused(String),
+    #[error("unusable setting{}: {problem}", named(.key.as_deref()))]
+    Refused {
+        /// The key with its section, or the section alone; none where the settings as a whole are meant.
+        key: Option<String>,
+        /// What is wrong.
+        problem: String,
+    },
     /// A setting that has no effect, or that is missing, together with the others.
     #[error("`{key}` {problem}")]
     Setting {
@@ -176,13 +181,21 @@ pub enum Error {
     /// Two models that are compared read different documents, labels or gold.
     #[error("the runs {0}")]
     NotComparable(&'static str),
-    /// Threads that cannot be had.
-    #[error("cannot start {n} threads: {reason}")]
+    /// A number of threads that makes no sense.
+    #[error("cannot start {n} threads: choose 1 to {most}")]
     Threads {
         /// How many.
         n: usize,
-        /// Why not.
-        reason: String,
+        /// The most that can be asked for.
+        most: usize,
+    },
+    /// The operating system starts no more threads.
+    #[error("cannot start {}: {source}", threads(*n))]
+    NoThreads {
+        /// How many.
+        n: usize,
+        /// The system's answer.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Training was stopped; the run folder can be resumed.
     #[error("training was stopped; the run in `{}` can be resumed", .0.display())]
@@ -194,6 +207,8 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         reason: String,
+        /// The error that says so, where there is one; `reason` has its words.
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// A fault of this crate: what it holds cannot be written.
     #[error("cannot serialise {what}")]
@@ -214,9 +229,38 @@ impl Error {
             Self::Network(error) => error.kind(),
             Self::NoRun(_) | Self::NothingToResume(_) => ErrorKind::NotFound,
             Self::Damaged { .. } => ErrorKind::Bundle,
+            Self::NoThreads { .. } => ErrorKind::Io,
             Self::Stopped(_) => ErrorKind::Cancelled,
             Self::Serialise { .. } => ErrorKind::Internal,
-            _ => ErrorKind::Setting,
+            Self::Syntax { .. }
+            | Self::NoValue(_)
+            | Self::Key(_)
+            | Self::Lines(_)
+            | Self::NotASection(_)
+            | Self::Refused { .. }
+            | Self::Setting { .. }
+            | Self::UnknownChoice { .. }
+            | Self::NoEncoder { .. }
+            | Self::OtherSettings { .. }
+            | Self::Exists(_)
+            | Self::Unfinished(_)
+            | Self::NotARun(_)
+            | Self::Foreign { .. }
+            | Self::NoFolder
+            | Self::NoCorpus
+            | Self::NoSplit { .. }
+            | Self::Documents { .. }
+            | Self::TooFewMembers
+            | Self::MemberSawDev(_)
+            | Self::MemberHeldOut(_)
+            | Self::Fixed { .. }
+            | Self::FixedEnsemble(_)
+            | Self::NoNewLabels { .. }
+            | Self::NothingToAdd { .. }
+            | Self::NoSuchLevel { .. }
+            | Self::Unsupported { .. }
+            | Self::NotComparable(_)
+            | Self::Threads { .. } => ErrorKind::Setting,
         }
     }
 
@@ -241,14 +285,24 @@ impl Error {
         Self::Setting { key: key.to_owned(), problem: problem.into() }
     }
 
-    pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {
-        Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
+    /// A file of a run folder that does not say what it should; the error is kept.
+    #[must_use]
+    pub fn damaged(path: &Path, error: serde_json::Error) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: error.to_string(), source: Some(error.into()) }
     }
 
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let wrap = cladist_core::Error::io(action, path);
         move |source| Self::Core(wrap(source))
     }
+}
+
+fn named(key: Option<&str>) -> String {
+    key.map(|key| format!(" `{key}`")).unwrap_or_default()
+}
+
+fn threads(n: usize) -> String {
+    if n == 1 { "a thread".to_owned() } else { format!("{n} threads") }
 }
 
 impl From<cladist_nn::Error> for Error {

@@ -20,7 +20,7 @@ impl Settings {
         let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
         let table = text
             .parse::<Table>()
-            .map_err(|error| Error::Syntax { path: path.to_owned(), reason: error.to_string() })?;
+            .map_err(|error| Error::Syntax { path: path.to_owned(), source: error.into() })?;
         Ok(Self(table))
     }
 
@@ -119,7 +119,7 @@ impl Settings {
 
     /// Checks the settings against a type: unknown keys and wrong values are refused by name.
     pub fn resolve<T: DeserializeOwned>(self) -> Result<T> {
-        T::deserialize(self.0).map_err(|error| Error::Refused(tidy(&error.to_string())))
+        T::deserialize(self.0).map_err(|error| refused(&error.to_string()))
     }
 }
 
@@ -134,14 +134,35 @@ fn merge(under: &mut Table, over: Table) {
     }
 }
 
-/// toml's messages come with positions in a text the user never wrote.
-fn tidy(message: &str) -> String {
-    message.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join(" ")
+/// What toml says of settings, by key. It tells of keys in its last line alone, ``in `train` ``, and not which of a section is
+/// unknown; nothing else is in its error, so that no source is kept.
+fn refused(message: &str) -> Error {
+    let (section, problem) = place_and_problem(message);
+    let unknown = problem.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+    let parts: Vec<&str> = section.into_iter().chain(unknown).collect();
+    Error::Refused { key: (!parts.is_empty()).then(|| parts.join(".")), problem }
+}
+
+/// The same message, of settings that stand in a section.
+pub(crate) fn within(section: &str, message: &str) -> String {
+    let (place, problem) = place_and_problem(message);
+    let place = place.map(|place| format!(".{place}")).unwrap_or_default();
+    format!("{problem}\nin `{section}{place}`")
+}
+
+fn place_and_problem(message: &str) -> (Option<&str>, String) {
+    let mut lines: Vec<&str> = message.lines().filter(|line| !line.trim().is_empty()).collect();
+    let place = lines.last().and_then(|line| line.strip_prefix("in `")?.strip_suffix('`'));
+    if place.is_some() {
+        lines.pop();
+    }
+    (place, lines.join(" "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RunConfig;
 
     #[derive(Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
     #[serde(default, deny_unknown_fields)]
@@ -174,8 +195,44 @@ mod tests {
     fn an_unknown_key_is_refused_by_name() {
         let mut settings = Settings::of(&Config::default()).unwrap();
         settings.set_argument("train.epoch=3").unwrap();
-        let error = settings.resolve::<Config>().unwrap_err().to_string();
-        assert!(error.contains("`epoch`") && error.contains("`epochs`"), "{error}");
+        let error = settings.resolve::<Config>().unwrap_err();
+        assert!(matches!(&error, Error::Refused { key: Some(key), .. } if key == "train.epoch"), "{error:?}");
+        let error = error.to_string();
+        assert!(error.contains("`epoch`") && error.contains("`epochs`") && !error.contains('\n'), "{error}");
+    }
+
+    #[test]
+    fn a_setting_that_is_refused_has_its_key_wherever_it_stands() {
+        for (head, argument, wanted) in [
+            ("svm", "colour=1", "colour"),
+            ("svm", "linear.c=many", "linear.c"),
+            ("svm", "linear.colour=1", "linear.colour"),
+            ("svm", "metrics.propensity=x", "metrics.propensity"),
+            ("svm", "refit=perhaps", "refit"),
+            ("flat", "flat.colour=1", "flat.colour"),
+            ("flat", "flat.loss=none", "flat.loss"),
+            ("flat", "train.schedule.warmup=x", "train.schedule.warmup"),
+            ("flat", "head=3", "head"),
+            ("flat", "head=perceptron", "head"),
+        ] {
+            let mut settings = Settings::of(&RunConfig::new(crate::heads::find(head).unwrap())).unwrap();
+            settings.set_argument(argument).unwrap();
+            let error = settings.resolve::<RunConfig>().unwrap_err();
+            let Error::Refused { key, .. } = &error else { panic!("{error}") };
+            assert_eq!(key.as_deref(), Some(wanted), "{argument}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_toml_keeps_the_error_of_its_parser() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("my.toml");
+        std::fs::write(&path, "[train]\nepochs =\n").unwrap();
+        let error = Settings::read(&path).unwrap_err();
+        let source = std::error::Error::source(&error).unwrap();
+        assert!(source.is::<toml::de::Error>());
+        let source = source.to_string();
+        assert!(source.contains("line 2") && !error.to_string().contains('\n'), "{error}: {source}");
     }
 
     #[test]

@@ -25,13 +25,12 @@ impl Threads {
     pub fn new(n: Option<usize>) -> Result<Self> {
         let Some(n) = n else { return Ok(Self::default()) };
         if n == 0 || n > MOST {
-            let reason = format!("choose 1 to {MOST}");
-            return Err(Error::Threads { n, reason });
+            return Err(Error::Threads { n, most: MOST });
         }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(n)
             .build()
-            .map_err(|error| Error::Threads { n, reason: error.to_string() })?;
+            .map_err(|error| Error::NoThreads { n, source: error.into() })?;
         Ok(Self(Some(Arc::new(pool))))
     }
 

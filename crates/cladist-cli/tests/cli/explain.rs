@@ -43,4 +43,7 @@ fn what_cannot_be_explained_is_refused() {
     place.run("explain run corpus/test.jsonl --label nowhere").fails(78, &["`nowhere`"]);
     place.run("explain nothing corpus/test.jsonl").fails(66, &["nothing"]);
     place.run("explain run missing.jsonl").fails(66, &["missing.jsonl"]);
+    for flag in ["--top-k", "--max-words", "--limit"] {
+        place.run(&format!("explain run corpus/test.jsonl {flag} 0")).fails(2, &[flag]);
+    }
 }

@@ -80,7 +80,7 @@ fn what_no_setting_is_called_is_refused_by_name() {
     let place = Place::with_corpus();
     let train = "train --corpus corpus --out run";
     for (arguments, words) in [
-        ("--set train.epoch=3", &["`epoch`", "`epochs`", "`train`", "--print-config"][..]),
+        ("--set train.epoch=3", &["`train.epoch`", "`epochs`", "--print-config"][..]),
         ("--set banana=3", &["`banana`"]),
         ("--set train.seed=abc", &["train.seed", "abc"]),
         ("--set train.seed=-1", &["train.seed", "-1"]),

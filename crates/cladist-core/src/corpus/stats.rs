@@ -20,15 +20,22 @@ const MEDIUM: u32 = 100;
 
 /// How a quantity is distributed: nearest-rank quantiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Quantiles {
+    /// The arithmetic mean.
     pub mean: f64,
+    /// The smallest value.
     pub min: u32,
+    /// A twentieth of the values is this or less.
     pub p05: u32,
+    /// The lower quartile.
     pub p25: u32,
+    /// The median.
     pub p50: u32,
+    /// The upper quartile.
     pub p75: u32,
+    /// All but a twentieth of the values are this or less.
     pub p95: u32,
+    /// The largest value.
     pub max: u32,
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bundle;
+use crate::bundle::{self, BundleError};
 use crate::error::{Error, Result};
 use crate::taxonomy::Taxonomy;
 
@@ -68,7 +68,7 @@ impl Thresholds {
         let thresholds: Self = bundle::read_json(path)?;
         match thresholds.resolve(taxonomy) {
             Ok(_) => Ok(thresholds),
-            Err(error) => Err(bundle::content(path, error.to_string())),
+            Err(error) => Err(BundleError::content_by(path, error).into()),
         }
     }
 

@@ -9,7 +9,7 @@ use super::config::{LinearConfig, LinearHead, LinearTrain};
 use super::forest::Forest;
 use super::predict::Scoring;
 use super::train::{self, Examples};
-use crate::bundle::{self, Writer};
+use crate::bundle::{self, BundleError, Writer};
 use crate::classifier::{Classifier, Request};
 use crate::document::Document;
 use crate::error::{Error, Result};
@@ -148,7 +148,7 @@ impl LinearModel {
     pub fn load(folder: &Path, taxonomy: Taxonomy) -> Result<Self> {
         let path = folder.join(RECIPE);
         let card: Card = bundle::read_json(&path)?;
-        card.recipe.validate().map_err(|error| bundle::content(&path, error.to_string()))?;
+        card.recipe.validate().map_err(|error| BundleError::content_by(&path, error))?;
         if card.labels != fingerprint(&taxonomy) {
             return Err(bundle::content(&path, "the model was trained for other labels"));
         }

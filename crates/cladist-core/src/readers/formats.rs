@@ -14,24 +14,37 @@ use super::{
 use crate::error::Result;
 use crate::job::Cancel;
 
-/// A corpus format.
+/// A corpus format; its row in [`FORMATS`] has names and file endings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "described in the table of formats")]
 pub enum Format {
+    /// JSON lines, or an array of JSON objects.
     Jsonl,
+    /// Comma-separated values with a header.
     Csv,
+    /// Tab-separated values with a header.
     TsvColumns,
+    /// Short texts of Annif: a text, a tab, and the URIs of its labels.
     AnnifTsv,
+    /// Full texts of Annif: a folder with a file of text and a file of labels for each document.
     AnnifFulltext,
+    /// LibMultiLabel: an id if there is one, labels, and the text, between tabs.
     Libmultilabel,
+    /// fastText: labels with a prefix before the text.
     Fasttext,
+    /// JSON lines of HiAGM or NeuralClassifier: tokens and labels.
     Hiagm,
+    /// EURLEX57K: a folder with a JSON file for each document.
     Eurlex57k,
+    /// Sparse features with a header, as the extreme classification repository has them.
     Xmc,
+    /// Sparse features without a header, each document with any number of labels.
     Libsvm,
+    /// A document per line, without labels.
     Text,
+    /// An id, a tab and a text per line, without labels.
     IdText,
+    /// The whole file is one document, without labels.
     Document,
 }
 

@@ -138,10 +138,11 @@ impl fmt::Display for Problems {
             }
             write!(f, "{problem}")?;
         }
-        if self.0.len() > SHOWN {
-            write!(f, "\n… and {} more problems", self.0.len() - SHOWN)?;
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            1 => f.write_str("\n… and 1 more problem"),
+            more => write!(f, "\n… and {more} more problems"),
         }
-        Ok(())
     }
 }
 

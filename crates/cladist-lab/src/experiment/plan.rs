@@ -78,10 +78,7 @@ impl Stored {
             return Ok(None);
         }
         let bytes = std::fs::read(&path).map_err(LabError::io("read", &path))?;
-        Ok(Some(
-            serde_json::from_slice(&bytes)
-                .map_err(|error| cladist::Error::Damaged { path: path.clone(), reason: error.to_string() })?,
-        ))
+        Ok(Some(serde_json::from_slice(&bytes).map_err(|error| cladist::Error::damaged(&path, error))?))
     }
 }
 

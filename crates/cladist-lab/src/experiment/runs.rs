@@ -218,7 +218,9 @@ impl<'a> Runner<'a> {
         let spec = &self.plan.spec;
         let model = Model::open(folder, &spec.open())?;
         model.evaluate_own(self.plan.split, &spec.bad_lines, &spec.work)?;
-        read().ok_or_else(|| cladist::Error::Damaged { path, reason: "it is no report".to_owned() }.into())
+        read().ok_or_else(|| {
+            cladist::Error::Damaged { path, reason: "it is no report".to_owned(), source: None }.into()
+        })
     }
 }
 

@@ -46,10 +46,9 @@ impl EncoderConfig {
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("config.json");
         let text = std::fs::read_to_string(&path).map_err(cladist_core::Error::io("read", &path))?;
-        let refuse = |problem: String| Error::encoder(&path, problem);
         let source: Map<String, Value> =
-            serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
-        Self::parse(source).map_err(refuse)
+            serde_json::from_str(&text).map_err(|error| Error::encoder_by(&path, error))?;
+        Self::parse(source).map_err(|problem| Error::encoder(&path, problem))
     }
 
     /// Understands the content of `config.json`, or says why not.

@@ -38,13 +38,14 @@ impl Files {
                     path,
                     problem: "it is a Git LFS pointer, not the weights".to_owned(),
                     remedy: Some(cladist_core::files::FETCH_LFS),
+                    source: None,
                 });
             }
             files.push((path, bytes));
         }
         let mut names = Vec::new();
         for (number, (path, bytes)) in files.iter().enumerate() {
-            let parsed = SafeTensors::deserialize(bytes).map_err(|error| refuse(path, error.to_string()))?;
+            let parsed = SafeTensors::deserialize(bytes).map_err(|error| Error::encoder_by(path, error))?;
             names.extend(parsed.names().into_iter().map(|name| (number, name.to_owned())));
         }
         let prefix = (names.iter())
@@ -78,8 +79,8 @@ impl Files {
         for (name, shape) in tensors {
             let (file, full) = &self.places[name];
             let (path, bytes) = &self.files[*file];
-            let parsed = SafeTensors::deserialize(bytes).map_err(|error| refuse(path, error.to_string()))?;
-            let view = parsed.tensor(full).map_err(|error| refuse(path, error.to_string()))?;
+            let parsed = SafeTensors::deserialize(bytes).map_err(|error| Error::encoder_by(path, error))?;
+            let view = parsed.tensor(full).map_err(|error| Error::encoder_by(path, error))?;
             if view.shape() != shape {
                 let found = view.shape();
                 let problem =
@@ -118,7 +119,7 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     let text = fs::read_to_string(&index).map_err(cladist_core::Error::io("read", &index))?;
     let parsed: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| refuse(&index, error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| Error::encoder_by(&index, error))?;
     let map = parsed.get("weight_map").and_then(|map| map.as_object());
     let map = map.ok_or_else(|| refuse(&index, "it has no `weight_map`".into()))?;
     let names: BTreeSet<&str> = map.values().filter_map(|name| name.as_str()).collect();

@@ -43,6 +43,7 @@ impl Encoder {
                 remedy: Some(
                     "they are of different models, or `type_vocab_size` or `embedding_size` is wrong",
                 ),
+                source: None,
             });
         }
         let required = wanted.iter().filter(|slot| !slot.is_optional());

@@ -22,7 +22,7 @@ use safetensors::{Dtype, SafeTensors};
 use super::table::{RowGradients, Table};
 use crate::error::Result;
 use crate::optim::{AdamW, AdamWConfig};
-use crate::parameters::{self, Numbers, unfit};
+use crate::parameters::{self, Numbers, unfit, unfit_by};
 
 /// The file of the moments in a checkpoint.
 const FILE: &str = "rows.safetensors";
@@ -147,9 +147,9 @@ impl RowLearner {
         let Some(table) = table else { return Ok(Self::default()) };
         let path = folder.join(FILE);
         let bytes = std::fs::read(&path).map_err(cladist_core::Error::io("read", &path))?;
-        let file = SafeTensors::deserialize(&bytes).map_err(|error| unfit(&path, error.to_string()))?;
+        let file = SafeTensors::deserialize(&bytes).map_err(|error| unfit_by(&path, error))?;
         let words = |name: &str, dtype: Dtype, n: usize| -> Result<Vec<[u8; 4]>> {
-            let found = file.tensor(name).map_err(|error| unfit(&path, error.to_string()))?;
+            let found = file.tensor(name).map_err(|error| unfit_by(&path, error))?;
             if found.dtype() != dtype || found.shape() != [n] {
                 return Err(unfit(&path, format!("tensor `{name}` is not {dtype:?} of shape [{n}]")));
             }

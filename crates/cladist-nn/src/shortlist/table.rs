@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::Result;
-use crate::parameters::{self, Numbers, to_vec, unfit};
+use crate::parameters::{self, Numbers, to_vec, unfit, unfit_by};
 use crate::seeds;
 
 /// The name of the rows wherever they are among other tensors. No parameter has it: theirs begin with their module's.
@@ -120,8 +120,8 @@ impl Table {
     pub(crate) fn open(path: &Path, n_rows: usize, width: usize) -> Result<Self> {
         let Ok(mapped) = Mapped::open(path) else { return Self::read(path, n_rows, width) };
         let bytes = mapped.bytes();
-        let file = SafeTensors::deserialize(bytes).map_err(|error| unfit(path, error.to_string()))?;
-        let rows = file.tensor(ROWS).map_err(|error| unfit(path, error.to_string()))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|error| unfit_by(path, error))?;
+        let rows = file.tensor(ROWS).map_err(|error| unfit_by(path, error))?;
         if rows.dtype() != Dtype::F32 || rows.shape() != [n_rows, width] {
             let reason = format!(
                 "its rows are {:?} of shape {:?}, not F32 of [{n_rows}, {width}]",

@@ -61,7 +61,7 @@ pub(super) fn read_folder(folder: &Path) -> Result<(Value, Names)> {
         word_piece(read_vocabulary(&words)?, &Bert::from_config(&config), &names)
     } else if pieces.is_file() && merges.is_file() {
         let vocabulary: BTreeMap<String, u32> = serde_json::from_value(read_json(&pieces)?)
-            .map_err(|error| refuse(&pieces, &format!("not a vocabulary: {error}")))?;
+            .map_err(|error| refuse_by(&pieces, "not a vocabulary", error))?;
         byte_level(vocabulary, &read_text(&merges)?, &config, &names)
             .map_err(|line| refuse(&merges, &format!("line {line}: not two pieces with a space between")))?
     } else {
@@ -76,6 +76,11 @@ fn refuse(path: &Path, problem: &str) -> Error {
     Error::encoder(path, problem)
 }
 
+fn refuse_by(path: &Path, what: &str, error: serde_json::Error) -> Error {
+    let problem = format!("{what}: {error}");
+    Error::Encoder { path: path.to_owned(), problem, remedy: None, source: Some(error.into()) }
+}
+
 fn read_text(path: &Path) -> Result<String> {
     let bytes = std::fs::read(path).map_err(CoreError::io("read", path))?;
     String::from_utf8(bytes).map_err(|_| refuse(path, "not UTF-8"))
@@ -83,7 +88,7 @@ fn read_text(path: &Path) -> Result<String> {
 
 fn read_json(path: &Path) -> Result<Value> {
     let bytes = std::fs::read(path).map_err(CoreError::io("read", path))?;
-    serde_json::from_slice(&bytes).map_err(|error| refuse(path, &format!("not JSON: {error}")))
+    serde_json::from_slice(&bytes).map_err(|error| refuse_by(path, "not JSON", error))
 }
 
 /// One token per line, numbered by line. Only the line end is cut off: white space may be a token.

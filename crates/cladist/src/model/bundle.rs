@@ -80,8 +80,8 @@ pub(super) fn load(
     }
     let path = folder.join("taxonomy.json");
     let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
-    let mut taxonomy = from_json(&bytes)
-        .map_err(|problems| Error::from(BundleError::Content { path, reason: problems.to_string() }))?;
+    let mut taxonomy =
+        from_json(&bytes).map_err(|problems| Error::from(BundleError::content_by(path, problems)))?;
     let mut counts = LabelCounts::read(&folder.join("label_counts.json"), &taxonomy)?;
     let thresholds = Thresholds::read(&folder.join("thresholds.json"), &taxonomy)?;
     if let Some(extend) = extend {
@@ -108,8 +108,7 @@ pub(super) fn load(
             let path = folder.join(WEIGHTS);
             let weights: Weights = bundle::read_json(&path)?;
             if !weights.are_sound(mixed.members.len(), taxonomy.n_labels()) {
-                let reason = "weights for other members or labels".to_owned();
-                return Err(BundleError::Content { path, reason }.into());
+                return Err(BundleError::content(path, "weights for other members or labels").into());
             }
             let members = (0..mixed.members.len())
                 .map(|n| Ok(Arc::new(load(&folder.join(member(n)), options, &[], None)?.pipeline) as _))

@@ -33,9 +33,9 @@ pub struct ExplainOptions<'a> {
     pub method: ExplainMethod,
     /// Ids of the labels; without any, the best ones of the document.
     pub labels: Vec<String>,
-    /// How many of the best.
+    /// How many of the best, 1 or more.
     pub top_k: usize,
-    /// Parts that a document is taken into at most: each costs one scoring; with more words, several make a part.
+    /// Parts that a document is taken into at most, 1 or more: each costs one scoring; with more words, several make a part.
     pub max_words: usize,
     /// Who watches, and when to stop.
     pub work: Work<'a>,
@@ -77,6 +77,11 @@ impl Model {
 
     /// Checks options before the first document.
     pub fn check_explain(&self, options: &ExplainOptions<'_>) -> Result<()> {
+        for (key, n) in [("top_k", options.top_k), ("max_words", options.max_words)] {
+            if n == 0 {
+                return Err(Error::setting(key, "must be at least 1: 0"));
+            }
+        }
         let head = self.config().head();
         if self.trained_on().features {
             return Err(Error::Unsupported { head, problem: "was trained on features, which have no words" });
@@ -125,8 +130,8 @@ impl Model {
         let request = request(options);
         let how = match options.method {
             ExplainMethod::LeaveOneOut => {
-                let max_words = options.max_words.max(1);
-                return Ok(leave_one_out(self.pipeline(), document, labels, max_words, &request)?);
+                let found = leave_one_out(self.pipeline(), document, labels, options.max_words, &request)?;
+                return Ok(found);
             }
             ExplainMethod::Attention => None,
             ExplainMethod::GradientXInput => Some(Gradients::AtDocument),
@@ -150,5 +155,5 @@ impl Model {
 }
 
 fn request<'a>(options: &ExplainOptions<'_>) -> Request<'a> {
-    Request { top_k: Some(options.top_k.max(1)), job: options.work.quiet_job(), ..Request::default() }
+    Request { top_k: Some(options.top_k), job: options.work.quiet_job(), ..Request::default() }
 }

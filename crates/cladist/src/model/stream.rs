@@ -52,7 +52,7 @@ impl Model {
         let reading = std::thread::Builder::new()
             .name("documents".to_owned())
             .spawn(move || send_all(documents, &sender))
-            .map_err(|error| Error::Threads { n: 1, reason: error.to_string() })?;
+            .map_err(|error| Error::NoThreads { n: 1, source: error.into() })?;
         let mut done = 0;
         loop {
             let (batch, failed) = next_batch(&receiver, &work.cancel)?;

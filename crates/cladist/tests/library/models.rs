@@ -106,6 +106,24 @@ fn evaluation_and_explanation_need_no_terminal() {
 }
 
 #[test]
+fn an_explanation_of_no_labels_or_no_words_is_a_wrong_setting() {
+    let place = tempfile::tempdir().unwrap();
+    let model = svm(place.path());
+    let document = Document::from_text("1", "the kitten would purr");
+    let no_labels = ExplainOptions { top_k: 0, ..ExplainOptions::default() };
+    let no_words = ExplainOptions { max_words: 0, ..ExplainOptions::default() };
+    for (options, wrong) in [(no_labels, "top_k"), (no_words, "max_words")] {
+        for refused in [
+            model.check_explain(&options),
+            model.explain(&document, &options).map(drop),
+            model.explain_and_check(&document, &options, 1).map(drop),
+        ] {
+            assert!(matches!(refused, Err(Error::Setting { key, .. }) if key == wrong), "{wrong}");
+        }
+    }
+}
+
+#[test]
 fn a_model_can_be_saved_elsewhere() {
     let place = tempfile::tempdir().unwrap();
     let model = svm(place.path());

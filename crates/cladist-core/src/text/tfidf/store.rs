@@ -48,7 +48,7 @@ impl Vectorizer {
         }
         let idf = arrays.f32("idf")?;
         let path = folder.join(VOCABULARY);
-        let refuse = |reason: String| BundleError::Content { path: path.clone(), reason };
+        let refuse = |reason: String| BundleError::content(&path, reason);
         let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
         let text = String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8".to_owned()))?;
         let terms: Vec<String> = text.split_terminator('\n').map(str::to_owned).collect();
