@@ -79,7 +79,8 @@ fn is_documented(page: &str, key: &str, linear: bool) -> bool {
             let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
             let first = codes(cells.first().copied().unwrap_or_default());
             let whole = cells.iter().any(|cell| codes(cell).iter().any(|code| code == key));
-            if (about && first.iter().any(|code| code == rest)) || (whole && (about || !title.contains("`["))) {
+            if (about && first.iter().any(|code| code == rest)) || (whole && (about || !title.contains("`[")))
+            {
                 return true;
             }
         }
