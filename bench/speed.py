@@ -6,7 +6,8 @@
 FILE.jsonl has documents with a `text`. The texts are tokenised once and both sides get the same batches of token
 ids, the same weights, two threads and f32. Cladist packs sequences without padding; PyTorch pads to the longest of
 each batch. Sides take turns, `--rounds` times, and the best run of each counts: the machine may be shared. With
-`--malloc best` the first round tries all allocators with PyTorch, the others go on with the fastest.
+`--malloc best` the first round tries all allocators with PyTorch, the others go on with the fastest. `--against BINARY`
+is the example `speed` of another commit: it takes turns too, and the last column is this commit's speed over its.
 Needs parity/requirements.txt.
 """
 
@@ -56,8 +57,7 @@ def run(command, environment=None):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def ours(file, model, mode, options):
-    binary = ROOT / "target" / "release" / "examples" / "speed"
+def ours(file, model, mode, options, binary=ROOT / "target" / "release" / "examples" / "speed"):
     return run([binary, model, file, mode, str(LABELS), "2"], {"RAYON_NUM_THREADS": str(options.threads)})
 
 
@@ -88,6 +88,7 @@ def main():
     parser.add_argument("--onnx", action="store_true", help="onnxruntime too")
     parser.add_argument("--wide", action="store_true", help="the 12 x 768 shape too")
     parser.add_argument("--only", default="", help="only cases whose name has this in it, such as `16x128` or `12x768`")
+    parser.add_argument("--against", help="the example `speed` of another commit, to be compared with this one's")
     parser.add_argument("--json", help="write all results here")
     options = parser.parse_args()
     cases = [(options.model, name, mode) for name in ("16x128", "as they come") for mode in ("train", "infer")]
@@ -99,25 +100,30 @@ def main():
         for name, content in batches(options).items():
             files[name] = Path(folder) / f"{name}.jsonl"
             files[name].write_text("".join(json.dumps(batch) + "\n" for batch in content))
-        print(f"{'case':34} {'cladist':>9} {'PyTorch':>9} {'ratio':>6}   {'memory':>13} {'ratio':>6}")
+        print(f"{'case':34} {'cladist':>9} {'PyTorch':>9} {'ratio':>6}   {'memory':>13} {'ratio':>6}"
+              f"{'against' if options.against else '':>9}")
         for model, name, mode in cases:
             line = f"{mode} {'12x768 ' if ',' in model else ''}{name}"
             if options.only not in line:
                 continue
-            mine, other, malloc = [], [], None
+            mine, other, before, malloc = [], [], [], None
             for _ in range(options.rounds):
                 other.append(torch(files[name], model, mode, options, malloc=malloc))
                 # As many chances as the other side, which has tried several allocators.
                 tried = len(other[-1].get("tried", "1"))
-                mine += [ours(files[name], model, mode, options) for _ in range(tried)]
+                for _ in range(tried):
+                    mine.append(ours(files[name], model, mode, options))
+                    if options.against:
+                        before.append(ours(files[name], model, mode, options, options.against))
                 malloc = other[-1]["malloc"]
             a, b = max(mine, key=rate), max(other, key=rate)
             print(
                 f"{line:34} {rate(a):9.2f} {rate(b):9.2f} {rate(a) / rate(b):6.2f}   "
-                f"{memory(a):5.0f}/{memory(b):5.0f}MB {memory(a) / memory(b):6.2f}",
+                f"{memory(a):5.0f}/{memory(b):5.0f}MB {memory(a) / memory(b):6.2f}"
+                + (f"{rate(a) / max(map(rate, before)):9.3f}" if before else ""),
                 flush=True,
             )
-            results.append({"case": line, "cladist": a, "torch": b})
+            results.append({"case": line, "cladist": a, "torch": b, "against": before})
         if options.onnx:
             for name in ("16x128", "as they come"):
                 mine = max((ours(files[name], options.model, "infer", options) for _ in range(options.rounds)), key=rate)

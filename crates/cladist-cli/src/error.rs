@@ -187,6 +187,9 @@ fn of_library(error: &Error) -> Option<String> {
         Error::Network(cladist_nn::Error::OtherRun { .. }) => {
             "resume with what the run began with, or start anew with `--overwrite`"
         }
+        Error::Network(cladist_nn::Error::OtherVersion { .. }) => {
+            "train again with `--overwrite`, or go on with the version that began the run"
+        }
         other => return other.remedy().map(str::to_owned),
     };
     Some(hint.to_owned())

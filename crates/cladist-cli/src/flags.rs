@@ -230,4 +230,6 @@ fn inputs(files: &[PathBuf]) -> Vec<Input> {
 }
 
 #[cfg(test)]
+mod documentation;
+#[cfg(test)]
 mod tests;

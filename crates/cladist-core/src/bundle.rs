@@ -52,6 +52,14 @@ pub enum BundleError {
         /// The error that says so, where there is one; `reason` has its words.
         source: Option<Cause>,
     },
+    /// A folder that a later version of the program wrote.
+    #[error("`{}` is of version {version}, which needs a newer cladist: this one reads up to {VERSION}", path.display())]
+    Newer {
+        /// The manifest.
+        path: PathBuf,
+        /// The version of its format.
+        version: u32,
+    },
     /// A file of the manifest is gone.
     #[error("`{}` is missing", .0.display())]
     Missing(PathBuf),
@@ -269,7 +277,7 @@ pub fn verify(folder: &Path, kind: &str) -> Result<()> {
         return Err(refuse(format!("it describes a `{} {}`", manifest.format, manifest.kind)).into());
     }
     if manifest.version > VERSION {
-        return Err(refuse(format!("version {} needs a newer cladist", manifest.version)).into());
+        return Err(BundleError::Newer { path, version: manifest.version }.into());
     }
     for (name, expected) in &manifest.files {
         let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));

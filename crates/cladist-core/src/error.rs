@@ -157,6 +157,7 @@ impl Error {
         match self {
             Self::Io { source, .. } => source.get_ref()?.downcast_ref::<NotText>()?.remedy(),
             Self::Bundle(BundleError::LfsPointer(_)) => Some(FETCH_LFS),
+            Self::Bundle(BundleError::Newer { .. }) => Some("update Cladist to the version that wrote it"),
             Self::NoFeatures { .. } => Some("lower `features.min_df` or give more documents"),
             Self::BadLine(line) => line.remedy(),
             Self::Corpus(corpus) => corpus.remedy(),

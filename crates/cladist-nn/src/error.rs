@@ -94,6 +94,14 @@ pub enum Error {
         /// What differs: settings by key with what they were and are, or which documents.
         differences: Vec<String>,
     },
+    /// A checkpoint whose bytes are as written, by a version that kept another state.
+    #[error("the checkpoint `{}` was saved by another version of Cladist: {reason}", path.display())]
+    OtherVersion {
+        /// The checkpoint.
+        path: PathBuf,
+        /// What of its state is not understood.
+        reason: String,
+    },
 }
 
 impl Error {
@@ -118,6 +126,9 @@ impl Error {
                 "lower `train.learning_rate` or raise `train.schedule.warmup`; the last checkpoint is kept",
             ),
             Self::NotOneLabel { .. } => Some("use the task `multi-label`"),
+            Self::OtherVersion { .. } => {
+                Some("train again from the start, or go on with the version that began the run")
+            }
             _ => None,
         }
     }
@@ -142,6 +153,7 @@ impl Error {
             Self::Busy { .. } => ErrorKind::Busy,
             Self::OtherRun { .. } | Self::Head { .. } => ErrorKind::Setting,
             Self::Parameters { .. } => ErrorKind::Internal,
+            Self::OtherVersion { .. } => ErrorKind::Bundle,
             Self::Diverged { .. } | Self::NotOneLabel { .. } | Self::NothingToStudy => ErrorKind::Data,
         }
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
@@ -232,7 +233,8 @@ fn minilm_equals_transformers() {
         .map_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
     let folder = shared.join("models/all-MiniLM-L6-v2");
     if !folder.exists() {
-        println!("skipped: {} not found", folder.display());
+        // Past the harness, which keeps what a passing test prints.
+        let _ = writeln!(std::io::stderr(), "skipped: {} not found", folder.display());
         return;
     }
     let golden = Golden::read(&golden("minilm.safetensors"));

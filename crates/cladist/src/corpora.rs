@@ -114,8 +114,8 @@ impl Rejects {
 pub enum Documents {
     /// Files, read by the settings of the run; the run folder remembers them.
     Files(CorpusSource),
-    /// Documents with their gold sets, in memory: policies of the settings hold as for files. Shared, so that runs of
-    /// several seeds need no copies.
+    /// Documents with their gold sets, in memory: policies of the settings hold as for files. Shared, so that trainings
+    /// are cheap to clone; each run works on a copy of its own, which the policies change.
     Memory(Arc<Corpus>),
 }
 

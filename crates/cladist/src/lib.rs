@@ -26,6 +26,11 @@
 //!
 //! The library prints nothing and ends no process. What it shares between models is a pool of buffers of the kernels. [`Observer`] hears of progress,
 //! [`Cancel`] stops work from any thread, [`Error::kind`] says what a program should make of a failure.
+//!
+//! Memory comes from the global allocator of the program. Sizes that files and settings ask for are checked before, but where the
+//! system has no more to give, Rust aborts the process. A program that wants to end with words of its own installs an allocator
+//! that notices, as `cladist` does: `cladist_kernels::process::Checked` (feature `process`) wraps any allocator and calls a function
+//! that does not return.
 
 pub mod config;
 pub mod corpora;

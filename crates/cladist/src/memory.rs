@@ -2,7 +2,8 @@
 
 use std::fs;
 
-/// Starts counting anew, where the system can (Linux). It counts for the whole process, so the library leaves it to programs.
+/// Starts counting anew, where the system can (Linux). It counts for the whole process, so this library leaves it to
+/// programs; `cladist-lab` calls it before each of its runs.
 pub fn forget_peak() {
     // What cannot be reset is counted from the start of the program, which is still an upper bound.
     let _ = fs::write("/proc/self/clear_refs", "5");

@@ -49,6 +49,10 @@ fn every_error_of_the_library_has_a_message_and_an_exit_code() {
             path: run(),
             differences: vec!["`train.seed` was 1 and is 2".into()],
         }),
+        E::Network(cladist_nn::Error::OtherVersion {
+            path: run(),
+            reason: "missing field `identity`".into(),
+        }),
         E::Syntax { path: "my.toml".into(), source },
         E::NoValue("train.seed".into()),
         E::Key(".x".into()),

@@ -2,7 +2,7 @@ use cladist::RunConfig;
 use cladist::config::{Recipe, ThresholdSource};
 use cladist::heads;
 use clap::Parser;
-use toml::{Table, Value};
+use toml::Table;
 
 use super::*;
 use crate::args::{Cli, Command};
@@ -95,59 +95,4 @@ fn a_section_of_another_family_is_refused() {
     assert!(error.contains("drop"), "{error}");
     let error = resolve(&["--head", "svm", "--encoder", "scratch:tiny"]).unwrap_err().to_string();
     assert!(error.contains("--encoder"), "{error}");
-}
-
-#[test]
-fn every_setting_is_in_the_documentation() {
-    let page = std::fs::read_to_string(repository().join("docs/configuration.md")).unwrap()
-        + &std::fs::read_to_string(repository().join("docs/metrics.md")).unwrap();
-    for head in heads::all().filter(|head| head.name == "svm" || !matches!(head.family, Family::Linear(_))) {
-        let mut config = RunConfig::new(head);
-        // Settings without a default have none in the table either.
-        config.common.data.max_levels = Some(1);
-        if let Recipe::Neural(recipe) = &mut config.recipe {
-            recipe.train.dropout = Some(0.1);
-            recipe.train.averaging = Some(Default::default());
-        }
-        let table = Table::try_from(&config).unwrap();
-        let mut rest: Vec<(String, Value)> = table.into_iter().collect();
-        while let Some((key, value)) = rest.pop() {
-            match value {
-                Value::Table(inner) => rest.extend(inner),
-                _ => assert!(names(&page, &key), "`{key}` is not documented"),
-            }
-        }
-    }
-}
-
-/// Whether a page has a key as a word of its own that is code: in a TOML block, or between backticks.
-fn names(page: &str, key: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    let mut code = false;
-    page.lines().any(|line| {
-        code ^= line.trim_start().starts_with("```");
-        let inside = |place: usize| {
-            let before = &line[..place];
-            code || line.starts_with("    ") || before.matches('`').count() % 2 == 1
-        };
-        line.match_indices(key).any(|(place, _)| {
-            let (before, after) = (&line[..place], &line[place + key.len()..]);
-            !before.ends_with(is_word) && !after.starts_with(is_word) && inside(place)
-        })
-    })
-}
-
-#[test]
-fn a_key_is_documented_only_as_a_word_of_its_own_in_code() {
-    let page = "a count of cars\n`c` and `linear.prune`\n```toml\nseed = 1\n```\nseeds";
-    assert!(names(page, "c") && names(page, "prune") && names(page, "seed"));
-    assert!(!names(page, "count") && !names(page, "car") && !names(page, "seeds") && !names(page, "line"));
-}
-
-#[test]
-fn every_metric_is_in_the_documentation() {
-    let page = std::fs::read_to_string(repository().join("docs/metrics.md")).unwrap();
-    for metric in cladist_core::metrics::METRICS {
-        assert!(page.contains(&format!("| `{}` |", metric.name)), "`{}` is not documented", metric.name);
-    }
 }

@@ -102,7 +102,7 @@ fn a_manifest_of_something_else_is_refused() {
     for (from, to, words) in [
         ("\"model\"", "\"checkpoint\"", "checkpoint"),
         ("\"cladist\"", "\"other\"", "other"),
-        ("\"version\": 1", "\"version\": 999", "newer cladist"),
+        ("\"version\": 1", "\"version\": 999", "hint: update Cladist"),
         ("config.toml", "../config.toml", "../config.toml"),
         ("config.toml", "missing.toml", "missing.toml"),
     ] {

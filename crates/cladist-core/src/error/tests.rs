@@ -83,7 +83,7 @@ fn every_error_has_a_message_and_a_kind() {
 #[test]
 fn every_error_of_bundles_has_a_message_and_a_kind() {
     let variants = variants!(BundleError:
-        Foreign Manifest Missing Size Checksum Content Unlisted LfsPointer Exists
+        Foreign Manifest Newer Missing Size Checksum Content Unlisted LfsPointer Exists
     );
     let (manifest, weights) =
         (|| "bundle/MANIFEST.json".into(), || PathBuf::from("bundle/model.safetensors"));
@@ -93,9 +93,10 @@ fn every_error_of_bundles_has_a_message_and_a_kind() {
         BundleError::Manifest {
             path: manifest(),
             kind: kind(),
-            reason: "version 2 needs a newer cladist".to_owned(),
+            reason: "it describes a `cladist checkpoint`".to_owned(),
             source: None,
         },
+        BundleError::Newer { path: manifest(), version: 2 },
         BundleError::Missing(weights()),
         BundleError::Size { path: weights(), expected: 12, actual: 11 },
         BundleError::Checksum(weights()),

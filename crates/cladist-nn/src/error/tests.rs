@@ -16,7 +16,7 @@ macro_rules! variants {
     };
 }
 
-variants!(Core Encoder Busy Tokenizer Diverged NotOneLabel Head Parameters NothingToStudy OtherRun);
+variants!(Core Encoder Busy Tokenizer Diverged NotOneLabel Head Parameters NothingToStudy OtherRun OtherVersion);
 
 #[test]
 fn every_error_has_a_message_and_a_kind() {
@@ -49,6 +49,7 @@ fn every_error_has_a_message_and_a_kind() {
             path: folder(),
             differences: vec![text("`train.seed` was 1 and is 2"), text("other training documents")],
         },
+        Error::OtherVersion { path: folder(), reason: text("missing field `identity`") },
     ];
     for variant in VARIANTS {
         assert!(examples.iter().any(|error| name(error) == *variant), "`{variant}` has no example");

@@ -1,5 +1,6 @@
 //! Tokenizers against `transformers`, and against themselves without cutting.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ fn minilm() -> Option<PathBuf> {
     let shared = std::env::var_os("CLADIST_SHARED").map_or(beside, PathBuf::from);
     let folder = shared.join("models/all-MiniLM-L6-v2");
     if !folder.is_dir() {
-        println!("skipped: {} not found", folder.display());
+        // Past the harness, which keeps what a passing test prints.
+        let _ = writeln!(std::io::stderr(), "skipped: {} not found", folder.display());
         return None;
     }
     Some(folder)

@@ -77,7 +77,8 @@ mod tests {
     fn a_full_disk_is_an_error_of_the_disk() {
         let full = Path::new("/dev/full");
         if !full.exists() {
-            eprintln!("skipped: /dev/full not found");
+            // Past the harness, which keeps what a passing test prints.
+            let _ = writeln!(std::io::stderr(), "skipped: /dev/full not found");
             return;
         }
         let error = Appender::open(full).unwrap().append(b"record").unwrap_err();

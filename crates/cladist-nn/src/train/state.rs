@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::model::Network;
 use crate::model::components::Components;
 use crate::optim::{AdamW, AdamWConfig};
-use crate::parameters::{self, Tensors, named, unfit, unfit_by};
+use crate::parameters::{self, Tensors, named, unfit};
 
 /// Where a run is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -218,7 +218,9 @@ impl Progress {
     ) -> Result<Restored> {
         let path = folder.join(STATE);
         let bytes = std::fs::read(&path).map_err(cladist_core::Error::io("read", &path))?;
-        let state: Self = serde_json::from_slice(&bytes).map_err(|error| unfit_by(&path, error))?;
+        // Checksums hold, so what does not parse was not damaged but written otherwise.
+        let state: Self = serde_json::from_slice(&bytes)
+            .map_err(|error| Error::OtherVersion { path: folder.to_owned(), reason: error.to_string() })?;
         let differences = self.identity.differences(&state.identity);
         if !differences.is_empty() {
             return Err(Error::OtherRun { path: folder.to_owned(), differences });

@@ -25,8 +25,11 @@ const FILES: [&str; 11] = [
     "MANIFEST.json",
 ];
 
+/// Whether a run wrote a name.
+type Ours = fn(&str) -> bool;
+
 /// Folders in a run folder, and which names in them are ours.
-const FOLDERS: [(&str, fn(&str) -> bool); 5] = [
+const FOLDERS: [(&str, Ours); 5] = [
     (REPORTS, is_report),
     ("analysis", is_analysis),
     ("tb", |name| name.starts_with("events.out.tfevents.")),

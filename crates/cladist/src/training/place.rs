@@ -25,7 +25,8 @@ pub(crate) fn check(out: &Path, overwrite: bool) -> Result<()> {
         return Err(if begun { Error::Unfinished(out.to_owned()) } else { Error::Exists(out.to_owned()) });
     }
     // Settings alone may be those of another program.
-    if ![DATA, LOCK, CHECKPOINTS].into_iter().any(has) && !(has(CONFIG) && has(BUNDLE)) {
+    let is_run = [DATA, LOCK, CHECKPOINTS].into_iter().any(has) || (has(CONFIG) && has(BUNDLE));
+    if !is_run {
         return Err(Error::NotARun(out.to_owned()));
     }
     let foreign = foreign(out)?;

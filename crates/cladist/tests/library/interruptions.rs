@@ -1,9 +1,12 @@
-//! Trainings that are stopped before and after their updates.
+//! Trainings that are stopped before and after their updates; predictions and evaluations that are stopped half-way.
+
+use std::sync::Mutex;
 
 use cladist::core::{Cancel, Progress};
-use cladist::{Error, Event, Observer, RunConfig, Summary, Training};
+use cladist::corpus::SplitName;
+use cladist::{Error, EvaluateOptions, Event, Observer, PredictOptions, RunConfig, Summary, Training, Work};
 
-use crate::support::{bytes, corpus, files, network, settings};
+use crate::support::{bytes, corpus, files, network, settings, small_network, split, svm};
 
 /// Cancels when it is told of an event, or when a stage begins.
 struct At<'a> {
@@ -128,4 +131,80 @@ fn a_series_of_seeds_has_the_same_settings_throughout() {
     std::fs::create_dir(&failed).unwrap();
     std::fs::write(failed.join("seeds.toml"), before).unwrap();
     series(&other).out(&failed).run_seeds(1).unwrap();
+}
+
+/// Cancels with the first steps of a stage, and counts the steps that are done of it.
+struct Within<'a> {
+    stage: &'a str,
+    /// Whether the stage has begun, its steps, and those that are done.
+    seen: Mutex<(bool, u64, u64)>,
+    cancel: Cancel,
+}
+
+impl<'a> Within<'a> {
+    fn new(stage: &'a str) -> Self {
+        Self { stage, seen: Mutex::default(), cancel: Cancel::default() }
+    }
+
+    fn work(&self) -> Work<'_> {
+        Work { observer: self, cancel: self.cancel.clone() }
+    }
+
+    fn check(&self, error: &Error) {
+        assert!(error.is_cancelled(), "{error}");
+        let (_, total, done) = *self.seen.lock().unwrap();
+        assert!(0 < done && done < total, "{}: {done} of {total}", self.stage);
+    }
+}
+
+impl Progress for Within<'_> {
+    fn stage(&self, name: &str, total: u64) {
+        let mut seen = self.seen.lock().unwrap();
+        seen.0 = name == self.stage;
+        if seen.0 {
+            seen.1 = total;
+        }
+    }
+    fn advance(&self, n: u64) {
+        let mut seen = self.seen.lock().unwrap();
+        if seen.0 {
+            seen.2 += n;
+            self.cancel.cancel();
+        }
+    }
+}
+
+impl Observer for Within<'_> {}
+
+#[test]
+fn a_prediction_that_is_stopped_half_way_says_so_and_the_model_answers_on() {
+    let place = tempfile::tempdir().unwrap();
+    let documents = split(SplitName::Test, 400).documents;
+    for model in [svm(place.path()), small_network(place.path())] {
+        let before = model.predict(&documents, &PredictOptions::default()).unwrap();
+        let within = Within::new("predict");
+        let options = PredictOptions { work: within.work(), ..PredictOptions::default() };
+        within.check(&model.predict(&documents, &options).unwrap_err());
+        assert_eq!(model.predict(&documents, &PredictOptions::default()).unwrap(), before);
+    }
+}
+
+#[test]
+fn so_does_an_evaluation_in_its_scoring_and_in_its_resampling() {
+    let place = tempfile::tempdir().unwrap();
+    let split = split(SplitName::Test, 400);
+    for model in [svm(place.path()), small_network(place.path())] {
+        let metrics = || {
+            let evaluation = model.evaluate(&split, &EvaluateOptions::default()).unwrap();
+            evaluation.report.metrics
+        };
+        let before = metrics();
+        for stage in ["score test", "bootstrap"] {
+            let within = Within::new(stage);
+            let options =
+                EvaluateOptions { bootstrap: Some(200), work: within.work(), ..EvaluateOptions::default() };
+            within.check(&model.evaluate(&split, &options).unwrap_err());
+            assert_eq!(metrics(), before);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use cladist::{
     PredictOptions,
 };
 
-use crate::support::{documents, split, svm};
+use crate::support::{documents, small_network, split, svm};
 
 fn labels(model: &Model, options: &DecodeOptions) -> Vec<String> {
     let options = PredictOptions { decode: options.clone(), ..PredictOptions::default() };
@@ -31,6 +31,34 @@ fn a_bundle_of_the_first_format_opens_and_scores_as_it_did() {
     assert!(model.folder().is_none() && model.source().is_none());
 }
 
+/// The fixture is an ensemble of a network on a tiny encoder and a linear model, all written by version 0.1.0.
+#[test]
+fn so_do_an_ensemble_and_the_network_in_it() {
+    let bundle = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ensemble-v1");
+    let documents =
+        [Document::from_text("1", "the kitten would purr"), Document::from_text("2", "engine and leash")];
+    let network = [
+        [("animals", 0.999_996_6), ("cats", 0.702_766_54), ("dogs", 0.212_611_48)],
+        [("machines", 0.972_424_75), ("cars", 0.947_202_27), ("dogs", 0.645_136_4)],
+    ];
+    let ensemble = [
+        [("animals", 0.999_999), ("cats", 0.828_546_17), ("dogs", 0.112_452_85)],
+        [("machines", 0.699_317_04), ("cars", 0.686_601_04), ("dogs", 0.570_239_37)],
+    ];
+    for (folder, expected) in [(bundle.join("member-1"), network), (bundle, ensemble)] {
+        let model = Model::open(&folder, &OpenOptions::default()).unwrap();
+        let predictions = model.predict(&documents, &PredictOptions::top_k(3)).unwrap();
+        for (one, expected) in predictions.iter().zip(expected) {
+            for (label, (id, score)) in one.labels.iter().zip(expected) {
+                assert_eq!(label.id, id, "{one:?}");
+                // Kernels for other instructions add in another order.
+                assert!((f64::from(label.score) - score).abs() < 1e-4, "{one:?}");
+            }
+            assert_eq!(one.labels.len(), expected.len());
+        }
+    }
+}
+
 #[test]
 fn a_bundle_of_a_later_format_is_refused_by_version() {
     let place = tempfile::tempdir().unwrap();
@@ -45,6 +73,7 @@ fn a_bundle_of_a_later_format_is_refused_by_version() {
     let error = Model::open(place.path(), &OpenOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Bundle);
     assert!(error.to_string().contains("99"), "{error}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("update Cladist")), "{:?}", error.remedy());
 }
 
 #[test]
@@ -68,25 +97,26 @@ fn labels_and_subtrees_can_be_included_and_excluded() {
 #[test]
 fn two_threads_share_a_model_and_get_what_one_gets() {
     let place = tempfile::tempdir().unwrap();
-    let model = svm(place.path());
-    let documents = documents("x", 40);
-    let alone = model.predict(&documents, &PredictOptions::default()).unwrap();
-    let other =
-        Model::open(model.path(), &OpenOptions { threads: Some(2), ..OpenOptions::default() }).unwrap();
-    std::thread::scope(|scope| {
-        let ask = |model: Model| {
-            let documents = &documents;
-            scope.spawn(move || {
-                (0..5)
-                    .map(|_| model.predict(documents, &PredictOptions::default()).unwrap())
-                    .collect::<Vec<_>>()
-            })
-        };
-        let asked = [ask(model.clone()), ask(model.clone()), ask(other)];
-        for answers in asked.into_iter().flat_map(|thread| thread.join().unwrap()) {
-            assert_eq!(answers, alone);
-        }
-    });
+    for model in [svm(place.path()), small_network(place.path())] {
+        let documents = documents("x", 40);
+        let alone = model.predict(&documents, &PredictOptions::default()).unwrap();
+        let other =
+            Model::open(model.path(), &OpenOptions { threads: Some(2), ..OpenOptions::default() }).unwrap();
+        std::thread::scope(|scope| {
+            let ask = |model: Model| {
+                let documents = &documents;
+                scope.spawn(move || {
+                    (0..5)
+                        .map(|_| model.predict(documents, &PredictOptions::default()).unwrap())
+                        .collect::<Vec<_>>()
+                })
+            };
+            let asked = [ask(model.clone()), ask(model.clone()), ask(other)];
+            for answers in asked.into_iter().flat_map(|thread| thread.join().unwrap()) {
+                assert_eq!(answers, alone);
+            }
+        });
+    }
 }
 
 #[test]

@@ -91,6 +91,11 @@ pub(crate) fn svm(folder: &Path) -> Model {
     run.unwrap().open(&OpenOptions::default()).unwrap()
 }
 
+pub(crate) fn small_network(folder: &Path) -> Model {
+    let run = Training::new(network()).corpus(corpus()).out(folder.join("network")).run();
+    run.unwrap().open(&OpenOptions::default()).unwrap()
+}
+
 /// Every file below a folder, but for times.
 pub(crate) fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();

@@ -1,5 +1,7 @@
 //! Devices that the program was built for learn what the CPU learns, through ordinary operations instead of fused ones.
 
+use std::io::Write as _;
+
 use cladist_core::{Classifier, Request};
 
 use super::*;
@@ -32,7 +34,8 @@ fn a_device_learns_what_the_cpu_learns() {
         ..TrainConfig::default()
     };
     if others().is_empty() {
-        eprintln!("skipped: built for the CPU alone");
+        // Past the harness, which keeps what a passing test prints.
+        let _ = writeln!(std::io::stderr(), "skipped: built for the CPU alone");
     }
     for name in others() {
         for (head, _, settings) in HEADS {

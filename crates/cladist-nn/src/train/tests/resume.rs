@@ -214,6 +214,37 @@ fn other_settings_or_documents_are_refused() {
     assert!(seen.has_note("going on after step 2"));
 }
 
+#[test]
+fn a_checkpoint_of_another_version_is_refused_with_what_to_do() {
+    let toy = Toy::new(Task::MultiLabel);
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run { folder: Some(folder.path()), ..Run::new(&toy, quick()) };
+    run.go(Stop::AfterStep(2)).0.unwrap_err();
+    let place = folder.path().join("checkpoints/step-00000002");
+    let mut state: serde_json::Value =
+        serde_json::from_slice(&fs::read(place.join("state.json")).unwrap()).unwrap();
+    // Version 0.1.0 kept one hash of settings and documents.
+    let fields = state.as_object_mut().unwrap();
+    fields.remove("identity").unwrap();
+    fields.insert("fingerprint".to_owned(), "f6f7e3c6".into());
+    let writer = cladist_core::bundle::Writer::create(&place, "checkpoint").unwrap();
+    for entry in fs::read_dir(&place).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        match name.as_str() {
+            "MANIFEST.json" => {}
+            "state.json" => writer.write(&name, state.to_string().as_bytes()).unwrap(),
+            _ => writer.write(&name, &fs::read(place.join(&name)).unwrap()).unwrap(),
+        }
+    }
+    writer.finish().unwrap();
+    let error = Run { resume: true, ..run }.go(Stop::Never).0.unwrap_err();
+    assert!(matches!(error, Error::OtherVersion { .. }), "{error}");
+    assert_eq!(error.kind(), cladist_core::ErrorKind::Bundle);
+    let text = error.to_string();
+    assert!(text.contains("step-00000002") && text.contains("another version of Cladist"), "{text}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("train again")), "{:?}", error.remedy());
+}
+
 fn damage(folder: &Path, name: &str) {
     let path = folder.join("checkpoints").join(name).join("model.safetensors");
     let mut bytes = fs::read(&path).unwrap();
