@@ -118,8 +118,11 @@ pub(crate) fn wait_for_step(place: &Place, run: &str, before: usize, child: &mut
 fn killed_fifty_times_a_run_ends_as_if_nothing_had_happened() {
     let place = Place::with_corpus();
     let run = train(100);
+    let begin = Instant::now();
     place.run(&format!("{run} --out whole --quiet")).ok();
-    // Moments from just after the start to well into the run, spread by a fixed sequence.
+    // Moments from just after the start to well into the run, spread by a fixed sequence. Half of the longest pause fifty
+    // times is the time of the whole run, start-ups included, so that it cannot end before.
+    let longest = (begin.elapsed() / 25).as_micros() as u64;
     let mut kills = 0;
     let mut random = 0x2545_f491_4f6c_dd1du64;
     let mut resume = "";
@@ -128,7 +131,7 @@ fn killed_fifty_times_a_run_ends_as_if_nothing_had_happened() {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let pause = Duration::from_millis(random % 250);
+        let pause = Duration::from_micros(random % longest);
         let begin = Instant::now();
         let ended = loop {
             if let Some(status) = child.try_wait().unwrap() {
