@@ -13,7 +13,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::blocks::Linear;
-use crate::encoder::{Encoded, LayerSet};
+use crate::encoder::{Encoded, LayerSet, Reads};
 use crate::error::Result;
 use crate::losses::cross_entropy;
 use crate::optim::{AdamW, AdamWConfig, GradientSum};
@@ -127,7 +127,10 @@ fn constant(values: Vec<f32>, device: &Device) -> Param<Tensor<1>> {
 /// The vector of each document that the network reads.
 pub(crate) fn vectors(documents: &Encoded, layers: &LayerSet) -> Tensor<2> {
     let layer = layers.last().unwrap_or(0);
-    if layers.only_first_tokens(layer) { documents.cls(layer) } else { documents.mean(layer) }
+    match layers.reads(layer) {
+        Some(Reads::First) => documents.cls(layer),
+        _ => documents.mean(layer),
+    }
 }
 
 /// The likeliest number of labels of each document, whose windows are asked alike.

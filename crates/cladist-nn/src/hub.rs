@@ -7,7 +7,7 @@ use hf_hub::HFClientSync;
 use crate::error::{Error, Result};
 
 /// What an encoder needs of a repository.
-const FILES: [&str; 8] = [
+const FILES: [&str; 10] = [
     "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -16,6 +16,8 @@ const FILES: [&str; 8] = [
     "merges.txt",
     "*.safetensors",
     "*.safetensors.index.json",
+    "modules.json",
+    "1_Pooling/config.json",
 ];
 
 /// The folder of a repository's snapshot: from the cache if it is there, else downloaded.

@@ -19,7 +19,7 @@ use crate::encoder::{Encoder, LayerSet, LoadReport, PackedWeights};
 use crate::error::{Error, Result};
 use crate::examples::Examples;
 use crate::heads::branches::BranchesConfig;
-use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, LabelStates, Task};
+use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, LabelStates, Pool, Task};
 use crate::shortlist::{Rows, Shortlist, ShortlistConfig, Table};
 use crate::source::EncoderSource;
 use crate::tokens::{Sequence, Tokenizer, TokensConfig};
@@ -201,7 +201,8 @@ impl NeuralModel {
     /// Writes its files into a bundle: an encoder folder as Hugging Face's tools have it, the head, and what components have.
     pub fn save(&self, writer: &Writer) -> cladist_core::Result<()> {
         let core = |error: Error| error.into_core();
-        let (config, weights) = self.network.encoder.export().map_err(core)?;
+        let pooling = self.design.head.pool().and_then(Pool::pretrained);
+        let (config, weights) = self.network.encoder.export(pooling).map_err(core)?;
         writer.write("config.json", &config)?;
         writer.write("model.safetensors", &weights)?;
         writer.write("tokenizer.json", self.tokenizer.to_json())?;

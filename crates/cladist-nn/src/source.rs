@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use cladist_core::Cancel;
 
-use crate::encoder::{Encoder, LoadReport, Scratch};
+use crate::encoder::{Encoder, LoadReport, Pooling, Scratch};
 use crate::error::{Error, Result};
 use crate::tokens::Tokenizer;
 use crate::vectors::WordVectors;
@@ -65,6 +65,18 @@ impl EncoderSource {
             return Err(refuse("there is no such folder".to_owned()));
         }
         Ok(Self::Hub { name: name.to_owned(), revision })
+    }
+
+    /// How documents are read unless settings say so: as the encoder was pretrained. A folder of sentence-transformers says
+    /// it; word vectors have no `[CLS]`; the families were pretrained with one.
+    pub fn pooling(&self) -> Result<Pooling> {
+        let folder = match self {
+            Self::Words(_) => return Ok(Pooling::Mean),
+            Self::Scratch(_) => return Ok(Pooling::Cls),
+            Self::Folder(folder) => folder.clone(),
+            Self::Hub { name, revision } => fetch(name, revision.as_deref())?,
+        };
+        Ok(Pooling::of_folder(&folder).unwrap_or(Pooling::Cls))
     }
 
     /// Tokenizer and encoder; `texts` is called if a tokenizer is to be made.
@@ -192,7 +204,7 @@ mod tests {
             let (tokenizer, encoder, _) =
                 source.open(texts, true, seed, &Device::flex(), &Cancel::default()).unwrap();
             assert_eq!(encoder.config().vocab_size, tokenizer.vocab_size());
-            (tokenizer.to_json().to_vec(), encoder.export().unwrap())
+            (tokenizer.to_json().to_vec(), encoder.export(None).unwrap())
         };
         assert!(open(1) == open(1));
         assert!(open(1).1 != open(2).1);

@@ -11,10 +11,11 @@ use cladist_core::metrics::MetricOptions;
 use cladist_core::mixed::MixedConfig;
 use cladist_core::text::tfidf::FeatureConfig;
 use cladist_nn::heads::branches::{BranchesConfig, Split};
-use cladist_nn::heads::{AnyHeadConfig, Task};
+use cladist_nn::heads::{AnyHeadConfig, Pool, Task};
 use cladist_nn::model::Design;
 use cladist_nn::ranker;
 use cladist_nn::shortlist::ShortlistConfig;
+use cladist_nn::source::EncoderSource;
 use cladist_nn::tokens::TokensConfig;
 use cladist_nn::train::TrainConfig;
 use serde::de::Error as _;
@@ -325,6 +326,18 @@ impl RunConfig {
         self
     }
 
+    /// The settings with what follows from other settings and from the encoder: as it will be trained.
+    pub(crate) fn settled(&self) -> Result<Self> {
+        let mut config = self.clone();
+        if let Recipe::Neural(recipe) = &mut config.recipe {
+            recipe.head.settle(recipe.train.all_epochs());
+            if recipe.head.pool() == Some(Pool::Auto) && !recipe.encoder.is_empty() {
+                recipe.head.settle_pool(EncoderSource::parse(&recipe.encoder)?.pooling()?);
+            }
+        }
+        Ok(config)
+    }
+
     /// Checks what types cannot.
     pub fn validate(&self) -> Result<()> {
         let Common { refit, thresholds: _, data, calibrate, fit_thresholds, decode, metrics } = &self.common;
@@ -372,5 +385,31 @@ struct Section<'a>(&'a AnyHeadConfig);
 impl Serialize for Section<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.0.serialize_section(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_read_as_the_encoder_was_pretrained() {
+        let folder = tempfile::tempdir().unwrap();
+        let settled = |said: Option<&str>| {
+            let mut settings = crate::settings::Settings::default();
+            settings.set_text("head", "flat").unwrap();
+            settings.set_text("encoder", &format!("{:?}", folder.path())).unwrap();
+            said.into_iter().for_each(|pool| settings.set_text("flat.pool", pool).unwrap());
+            let config: RunConfig = settings.resolve().unwrap();
+            config.settled().unwrap().to_toml().unwrap()
+        };
+        assert!(settled(None).contains("pool = \"cls\""), "{}", settled(None));
+        let modules = r#"[{"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]"#;
+        std::fs::write(folder.path().join("modules.json"), modules).unwrap();
+        std::fs::create_dir(folder.path().join("1_Pooling")).unwrap();
+        let pooling = r#"{"pooling_mode_mean_tokens": true}"#;
+        std::fs::write(folder.path().join("1_Pooling/config.json"), pooling).unwrap();
+        assert!(settled(None).contains("pool = \"mean\""), "{}", settled(None));
+        assert!(settled(Some("\"cls\"")).contains("pool = \"cls\""));
     }
 }

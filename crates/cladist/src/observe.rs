@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use cladist_core::corpus::DataReport;
 use cladist_core::job::Silent;
 use cladist_core::{Cancel, Job, Progress};
+use cladist_nn::heads::Pool;
 use cladist_nn::train::Outcome;
 use cladist_nn::train::progress::Watcher;
 pub use cladist_nn::train::progress::{DevReport, StepReport};
@@ -46,6 +47,8 @@ pub enum Event<'a> {
         head: &'static str,
         /// The encoder, as the settings name it.
         encoder: &'a str,
+        /// The document vector that the head reads, if it reads one.
+        pool: Option<Pool>,
         /// Trainable numbers.
         parameters: usize,
         /// Training documents.
@@ -113,11 +116,12 @@ impl fmt::Display for Event<'_> {
                     if names.len() > 1 { format!(" and {} more", names.len() - 1) } else { String::new() };
                 write!(f, "of the encoder's weights, `{first}`{rest} {what}")
             }
-            Self::Begins { head, encoder, parameters, documents, labels, groups, epochs: _ } => {
+            Self::Begins { head, encoder, pool, parameters, documents, labels, groups, epochs: _ } => {
                 let groups = groups.map_or_else(String::new, |groups| format!(" in {groups} groups"));
+                let pool = pool.map_or_else(String::new, |pool| format!(" (pool {})", pool.name()));
                 write!(
                     f,
-                    "training {head} on {encoder}: {parameters} parameters, {documents} documents, {labels} labels{groups}"
+                    "training {head} on {encoder}{pool}: {parameters} parameters, {documents} documents, {labels} labels{groups}"
                 )
             }
             Self::Ended(outcome) => ended(outcome, f),

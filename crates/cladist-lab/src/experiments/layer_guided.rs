@@ -12,7 +12,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     name: "layer-guided",
     description: "levels of the taxonomy tied to layers of the encoder in four ways, against a flat classifier",
     variants: &[
-        Variant::new("flat", &[("head", "flat"), ("flat.pool", "cls")]),
+        Variant::new("flat", &[("head", "flat")]),
         Variant::new("last", &[("head", "layer-guided"), ("layer-guided.ties", "last")]),
         Variant::new("one-by-one", &[("head", "layer-guided"), ("layer-guided.ties", "one-by-one")]),
         Variant::new("in-groups", &[("head", "layer-guided"), ("layer-guided.ties", "in-groups")]),

@@ -1,16 +1,26 @@
 //! What an encoder returns: states of the layers asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
 
 use super::{Packing, Pooler, linear};
 
+/// What is read of a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// The first token (`[CLS]`) of each sequence.
+    First,
+    /// The mean of each sequence's tokens.
+    Mean,
+    /// Every token.
+    Tokens,
+}
+
 /// A set of layers: 0 is the embeddings, 1 the first layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerSet {
-    /// Whether nothing is read of a layer but first tokens.
-    layers: BTreeMap<usize, bool>,
+    layers: BTreeMap<usize, Reads>,
 }
 
 impl LayerSet {
@@ -30,14 +40,27 @@ impl LayerSet {
     /// then computes no other token, which saves most of its work.
     #[must_use]
     pub fn first_tokens(self) -> Self {
-        Self { layers: self.layers.into_keys().map(|layer| (layer, true)).collect() }
+        self.all_by(Reads::First)
     }
 
-    /// The layers of both; all tokens of a layer if either reads them.
+    /// The same layers, of which nothing is read but the mean of each sequence's tokens. Only means are then kept.
+    #[must_use]
+    pub fn means(self) -> Self {
+        self.all_by(Reads::Mean)
+    }
+
+    fn all_by(self, reads: Reads) -> Self {
+        Self { layers: self.layers.into_keys().map(|layer| (layer, reads)).collect() }
+    }
+
+    /// The layers of both; all tokens of a layer if they do not read the same.
     #[must_use]
     pub fn union(mut self, other: Self) -> Self {
-        for (layer, first) in other.layers {
-            self.layers.entry(layer).and_modify(|own| *own &= first).or_insert(first);
+        for (layer, reads) in other.layers {
+            let own = self.layers.entry(layer).or_insert(reads);
+            if *own != reads {
+                *own = Reads::Tokens;
+            }
         }
         self
     }
@@ -45,12 +68,17 @@ impl LayerSet {
     /// Whether only first tokens of a layer are read.
     #[must_use]
     pub fn only_first_tokens(&self, layer: usize) -> bool {
-        self.layers.get(&layer).copied().unwrap_or(false)
+        self.reads(layer) == Some(Reads::First)
+    }
+
+    /// What is read of a layer, if anything.
+    pub(crate) fn reads(&self, layer: usize) -> Option<Reads> {
+        self.layers.get(&layer).copied()
     }
 
     /// Adds a layer, all of whose tokens are read.
     pub fn insert(&mut self, layer: usize) {
-        self.layers.insert(layer, false);
+        self.layers.insert(layer, Reads::Tokens);
     }
 
     /// The layers, ascending.
@@ -61,7 +89,7 @@ impl LayerSet {
 
 impl FromIterator<usize> for LayerSet {
     fn from_iter<I: IntoIterator<Item = usize>>(layers: I) -> Self {
-        Self { layers: layers.into_iter().map(|layer| (layer, false)).collect() }
+        Self { layers: layers.into_iter().map(|layer| (layer, Reads::Tokens)).collect() }
     }
 }
 
@@ -69,9 +97,7 @@ impl FromIterator<usize> for LayerSet {
 #[derive(Debug)]
 pub struct Encoded {
     packing: Packing,
-    states: BTreeMap<usize, Tensor<2>>,
-    /// The layers of which there are only first tokens.
-    first: BTreeSet<usize>,
+    states: BTreeMap<usize, (Reads, Tensor<2>)>,
     attention: BTreeMap<usize, Tensor<4>>,
     pooled: Option<Tensor<2>>,
 }
@@ -79,13 +105,13 @@ pub struct Encoded {
 impl Encoded {
     pub(super) fn new(
         packing: Packing,
-        states: BTreeMap<usize, Tensor<2>>,
-        first: BTreeSet<usize>,
+        states: BTreeMap<usize, (Reads, Tensor<2>)>,
         attention: BTreeMap<usize, Tensor<4>>,
         pooler: Option<&Pooler>,
     ) -> Self {
-        let mut encoded = Self { packing, states, first, attention, pooled: None };
-        if let (Some(pooler), Some(&last)) = (pooler, encoded.states.keys().last()) {
+        let mut encoded = Self { packing, states, attention, pooled: None };
+        let last = encoded.states.iter().next_back().filter(|(_, (reads, _))| *reads != Reads::Mean);
+        if let (Some(pooler), Some((&last, _))) = (pooler, last) {
             encoded.pooled = Some(linear(encoded.cls(last), pooler.weight.val(), pooler.bias.val()).tanh());
         }
         encoded
@@ -112,10 +138,15 @@ impl Encoded {
     /// Token states of a layer, packed: `[tokens, hidden]`.
     ///
     /// # Panics
-    /// If the layer was not asked for, or only its first tokens.
+    /// If the layer was not asked for, or only its first tokens or means.
     #[must_use]
     pub fn packed(&self, layer: usize) -> Tensor<2> {
-        assert!(!self.first.contains(&layer), "only first tokens of layer {layer} were asked for");
+        let (reads, states) = self.kept(layer);
+        assert!(reads == Reads::Tokens, "of layer {layer} only {reads:?} was asked for");
+        states
+    }
+
+    fn kept(&self, layer: usize) -> (Reads, Tensor<2>) {
         assert!(self.has(layer), "layer {layer} was not kept");
         self.states[&layer].clone()
     }
@@ -123,11 +154,11 @@ impl Encoded {
     /// The first token (`[CLS]`) of each sequence at a layer: `[sequences, hidden]`.
     ///
     /// # Panics
-    /// If the layer was not asked for.
+    /// If the layer was not asked for, or only its means.
     #[must_use]
     pub fn cls(&self, layer: usize) -> Tensor<2> {
-        if self.first.contains(&layer) {
-            return self.states[&layer].clone();
+        if let (Reads::First, states) = self.kept(layer) {
+            return states;
         }
         let states = self.packed(layer);
         let rows = self.packing.first_rows(&states.device());
@@ -137,12 +168,13 @@ impl Encoded {
     /// The mean of each sequence's token states at a layer: `[sequences, hidden]`.
     ///
     /// # Panics
-    /// If the layer was not asked for.
+    /// If the layer was not asked for, or only its first tokens.
     #[must_use]
     pub fn mean(&self, layer: usize) -> Tensor<2> {
-        let states = self.packed(layer);
-        // A product over all tokens of the batch costs less than a padded copy of them.
-        self.packing.averages(&states.device()).matmul(states)
+        if let (Reads::Mean, states) = self.kept(layer) {
+            return states;
+        }
+        means(&self.packing, self.packed(layer))
     }
 
     /// Token states of a layer in a padded rectangle `[sequences, longest, hidden]`, and the mask
@@ -169,4 +201,10 @@ impl Encoded {
     pub fn attention(&self, layer: usize) -> Option<Tensor<4>> {
         self.attention.get(&layer).cloned()
     }
+}
+
+/// The mean of each sequence's tokens: `[sequences, hidden]`.
+pub(super) fn means(packing: &Packing, states: Tensor<2>) -> Tensor<2> {
+    // A product over all tokens of the batch costs less than a padded copy of them.
+    packing.averages(&states.device()).matmul(states)
 }

@@ -11,6 +11,7 @@ mod fields;
 mod files;
 mod layer;
 mod ops;
+mod pooling;
 mod scratch;
 mod slots;
 mod weights;
@@ -26,10 +27,13 @@ use cladist_kernels::layer::{Dropouts, Panels};
 
 pub use config::EncoderConfig;
 pub use embeddings::Embeddings;
+pub(crate) use encoded::Reads;
+use encoded::means;
 pub use encoded::{Encoded, LayerSet};
 pub use families::Family;
 pub use layer::Layer;
 pub(crate) use ops::{linear, normalise};
+pub use pooling::Pooling;
 pub use scratch::Scratch;
 pub use weights::LoadReport;
 
@@ -201,9 +205,17 @@ impl Encoder {
         let last = keep.last().max(watched.last()).unwrap_or(0).min(self.n_layers());
         // Only the last layer may leave tokens out: the layer above reads all of them.
         let first = keep.last().filter(|&layer| keep.only_first_tokens(layer) && layer == last && layer > 0);
-        if keep.contains(0) {
-            states.insert(0, x.clone());
-        }
+        let mut keep_state = |number: usize, x: &Tensor<2>| {
+            let Some(reads) = keep.reads(number) else { return };
+            let state = if number == 0 { x.clone() } else { self.finish(x.clone()) };
+            let kept = match reads {
+                Reads::First if Some(number) == first => (Reads::First, state),
+                Reads::First | Reads::Tokens => (Reads::Tokens, state),
+                Reads::Mean => (Reads::Mean, means(&packing, state)),
+            };
+            states.insert(number, kept);
+        };
+        keep_state(0, &x);
         for n in 0..last {
             let number = n + 1;
             let group = self.config.group_of(n);
@@ -226,11 +238,9 @@ impl Encoder {
                 attention.insert(number, layer.attend(x.clone(), &setting).0);
             }
             x = layer.forward(x, &setting);
-            if keep.contains(number) {
-                states.insert(number, self.finish(x.clone()));
-            }
+            keep_state(number, &x);
         }
-        Encoded::new(packing, states, first.into_iter().collect(), attention, self.pooler.as_ref())
+        Encoded::new(packing, states, attention, self.pooler.as_ref())
     }
 
     /// A layer's output as it is read.
@@ -241,15 +251,9 @@ impl Encoder {
         }
     }
 
-    /// What [`Encoder::encode`] would return, of states that it returned before of sequences with these offsets: of all
-    /// their tokens, or of the first ones.
-    pub(crate) fn encoded(
-        &self,
-        offsets: &[usize],
-        states: BTreeMap<usize, Tensor<2>>,
-        first: BTreeSet<usize>,
-    ) -> Encoded {
-        Encoded::new(Packing::new(offsets), states, first, BTreeMap::new(), self.pooler.as_ref())
+    /// What [`Encoder::encode`] would return, of states that it returned before of sequences with these offsets.
+    pub(crate) fn encoded(&self, offsets: &[usize], states: BTreeMap<usize, (Reads, Tensor<2>)>) -> Encoded {
+        Encoded::new(Packing::new(offsets), states, BTreeMap::new(), self.pooler.as_ref())
     }
 }
 

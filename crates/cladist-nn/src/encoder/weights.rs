@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::files::Files;
 use super::layer::Layer;
 use super::slots::{Slot, Start, slots};
-use super::{Embeddings, Encoder, EncoderConfig, Pooler};
+use super::{Embeddings, Encoder, EncoderConfig, Pooler, Pooling};
 use crate::error::{Error, Result};
 use crate::parameters::{Tensors, named};
 use crate::random::normal;
@@ -93,8 +93,8 @@ impl Encoder {
         assemble(config, values, device)
     }
 
-    /// The content of `config.json` and `model.safetensors`, with Hugging Face names.
-    pub fn export(&self) -> Result<(Vec<u8>, Vec<u8>)> {
+    /// The content of `config.json` and `model.safetensors`, with Hugging Face names, and how it was trained to be read.
+    pub fn export(&self, pooling: Option<Pooling>) -> Result<(Vec<u8>, Vec<u8>)> {
         let mut parameters = named(self);
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
         for slot in slots(&self.config, self.pooler.is_some()) {
@@ -111,6 +111,9 @@ impl Encoder {
         // Weights are written as f32, whatever they were read as.
         for key in ["dtype", "torch_dtype"] {
             source.entry(key).and_modify(|kind| *kind = "float32".into());
+        }
+        if let Some(pooling) = pooling {
+            source.insert(Pooling::KEY.to_owned(), pooling.name().into());
         }
         let mut config = serde_json::to_vec_pretty(&source).unwrap_or_default();
         config.push(b'\n');

@@ -65,8 +65,12 @@ pub struct Aplc {
 impl HeadConfig for AplcConfig {
     type Head = Aplc;
 
-    fn pooled(&self) -> bool {
-        self.pool == Pool::Pooled
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Aplc> {

@@ -60,8 +60,12 @@ pub struct Flat {
 impl HeadConfig for FlatConfig {
     type Head = Flat;
 
-    fn pooled(&self) -> bool {
-        self.pool == Pool::Pooled
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
     }
 
     fn masking(&self) -> Masking {

@@ -10,7 +10,7 @@ use cladist_core::{LabelId, LabelSet};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{HeadContext, HeadInput, LabelBatch, Moment, Objective, Outputs};
+use super::{HeadContext, HeadInput, LabelBatch, Moment, Objective, Outputs, Pool};
 use crate::descriptions::DescriptionConfig;
 use crate::encoder::LayerSet;
 use crate::error::Result;
@@ -43,7 +43,15 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     type Head: Head;
     /// Whether the head reads the pooled `[CLS]` vector.
     fn pooled(&self) -> bool {
-        false
+        self.pool() == Some(Pool::Pooled)
+    }
+    /// What it reads of a document, if that is one vector a layer.
+    fn pool(&self) -> Option<Pool> {
+        None
+    }
+    /// The same, to be settled.
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        None
     }
     /// Whether the head learns labels of every level, so that gold labels should bring their ancestors.
     fn learns_ancestors(&self) -> bool {

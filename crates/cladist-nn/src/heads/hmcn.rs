@@ -92,8 +92,12 @@ struct Structure {
 impl HeadConfig for HmcnConfig {
     type Head = Hmcn;
 
-    fn pooled(&self) -> bool {
-        self.pool == Pool::Pooled
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
     }
 
     fn learns_ancestors(&self) -> bool {

@@ -16,9 +16,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::document::LayerVector;
 use super::per_label::by_outputs;
 use super::settings::{check_rates, check_width_or_none, setting};
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking, Pool};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::{Error, Result};
@@ -35,6 +36,8 @@ const BOTTLENECK: usize = 400;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LightXmlConfig {
+    /// The document vector of each layer: `cls`, `mean`, or `auto` as the encoder was pretrained.
+    pub pool: Pool,
     /// The last layers whose `[CLS]` is concatenated; all if the encoder has fewer.
     pub layers: usize,
     /// Dropout on the document vector.
@@ -47,7 +50,7 @@ pub struct LightXmlConfig {
 
 impl Default for LightXmlConfig {
     fn default() -> Self {
-        Self { layers: 5, dropout: 0.5, bottleneck: None, loss: Loss::default() }
+        Self { pool: Pool::default(), layers: 5, dropout: 0.5, bottleneck: None, loss: Loss::default() }
     }
 }
 
@@ -62,6 +65,8 @@ pub struct LightXml {
     #[module(skip)]
     layers: (usize, usize),
     #[module(skip)]
+    vector: LayerVector,
+    #[module(skip)]
     dropout: f64,
 }
 
@@ -72,8 +77,16 @@ impl HeadConfig for LightXmlConfig {
         Masking::Alone
     }
 
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<LightXml> {
-        let Self { layers, dropout, bottleneck, loss } = *self;
+        let Self { pool, layers, dropout, bottleneck, loss } = *self;
         if layers == 0 {
             return Err(setting("light-xml.layers", "at least 1", layers));
         }
@@ -100,6 +113,7 @@ impl HeadConfig for LightXmlConfig {
             output: Outputs::new(width, if fine > 0 { fine } else { width }, loss, context, &mut random)?,
             labelwise: Labelwise::new(context, loss),
             layers: (first, last),
+            vector: pool.at_any_layer("light-xml.pool", context)?,
             dropout,
         })
     }
@@ -108,7 +122,7 @@ impl HeadConfig for LightXmlConfig {
 impl LightXml {
     fn vectors(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Vectors {
         let (first, last) = self.layers;
-        let states = (first..=last).rev().map(|layer| input.documents.cls(layer)).collect();
+        let states = (first..=last).rev().map(|layer| self.vector.of(input.documents, layer)).collect();
         let vector = dropout(Tensor::cat(states, 1), self.dropout, seed.map(|seed| place(seed, DROPOUT)));
         match &self.bottleneck {
             Some(bottleneck) => Vectors { fine: bottleneck.forward(vector.clone()), coarse: vector },
@@ -122,6 +136,6 @@ impl Head for LightXml {
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         let (first, last) = self.layers;
-        (first..=last).collect::<LayerSet>().first_tokens()
+        self.vector.layers((first..=last).collect())
     }
 }

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::label_pooling::{caml, laat, lwan};
 use super::structure::{coding_tree, gat, gcn, hi_match};
 use super::{
-    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Masking, Moment, Objective, Outputs, aplc,
-    attention_xml, biforest, branches, enc_dec, experts, flat, hilap, hmcn, label_attention, label_sequence,
-    layer_guided, light_xml, sgm, text_cnn, xml_cnn,
+    Group, Head, HeadConfig, HeadContext, HeadInput, LabelBatch, Masking, Moment, Objective, Outputs, Pool,
+    aplc, attention_xml, biforest, branches, enc_dec, experts, flat, hilap, hmcn, label_attention,
+    label_sequence, layer_guided, light_xml, sgm, text_cnn, xml_cnn,
 };
 use crate::descriptions::DescriptionConfig;
-use crate::encoder::LayerSet;
+use crate::encoder::{LayerSet, Pooling};
 use crate::error::Result;
 
 /// Makes the one enum of heads, their settings by name, and what depends on which head it is.
@@ -95,6 +95,20 @@ macro_rules! heads {
             /// See [`HeadConfig::settle`].
             pub fn settle(&mut self, epochs: usize) {
                 match self { $(Self::$variant(config) => config.settle(epochs),)+ }
+            }
+
+            /// See [`HeadConfig::pool`].
+            #[must_use]
+            pub fn pool(&self) -> Option<Pool> {
+                match self { $(Self::$variant(config) => config.pool(),)+ }
+            }
+
+            /// Reads documents as the encoder was pretrained, unless settings say how.
+            pub fn settle_pool(&mut self, pretrained: Pooling) {
+                let pool = match self { $(Self::$variant(config) => config.pool_mut(),)+ };
+                if let Some(pool) = pool {
+                    pool.settle(pretrained);
+                }
             }
 
             /// See [`HeadConfig::fit`].

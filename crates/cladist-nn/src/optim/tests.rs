@@ -67,7 +67,7 @@ impl Golden {
 
 /// Tensors by the names of the golden files.
 fn by_golden_name(network: &Network) -> BTreeMap<String, Vec<f32>> {
-    let weights = Golden(network.encoder.export().unwrap().1);
+    let weights = Golden(network.encoder.export(None).unwrap().1);
     let mut found: BTreeMap<String, Vec<f32>> = weights
         .under("")
         .into_iter()

@@ -12,7 +12,7 @@ use cladist_core::Cancel;
 
 use super::progress::Watcher;
 use super::source::Source;
-use crate::encoder::{Encoded, Encoder, Mode, PackedWeights};
+use crate::encoder::{Encoded, Encoder, Mode, PackedWeights, Reads};
 use crate::error::Result;
 use crate::model::NeuralModel;
 use crate::parameters::to_vec;
@@ -33,13 +33,15 @@ pub(super) struct Frozen {
 struct Kept {
     /// A row for each token of each example, or for each example.
     values: Vec<f32>,
-    first_tokens: bool,
+    reads: Reads,
 }
 
 impl Kept {
     fn range(&self, offsets: &[usize], width: usize, example: usize) -> Range<usize> {
-        let rows =
-            if self.first_tokens { example..example + 1 } else { offsets[example]..offsets[example + 1] };
+        let rows = match self.reads {
+            Reads::First | Reads::Mean => example..example + 1,
+            Reads::Tokens => offsets[example]..offsets[example + 1],
+        };
         rows.start * width..rows.end * width
     }
 }
@@ -60,13 +62,16 @@ impl Frozen {
         }
         let n_examples = source.lengths().len();
         let n_tokens = offsets.last().copied().unwrap_or(0);
-        let rows = |layer| if keep.only_first_tokens(layer) { n_examples } else { n_tokens };
+        let rows = |layer| match keep.reads(layer) {
+            Some(Reads::First | Reads::Mean) => n_examples,
+            _ => n_tokens,
+        };
         if keep.iter().map(rows).sum::<usize>() * width * size_of::<f32>() > memory {
             return Ok(None);
         }
         let empty = |layer| {
             let values = vec![0.0; rows(layer) * width];
-            (layer, Kept { values, first_tokens: keep.only_first_tokens(layer) })
+            (layer, Kept { values, reads: keep.reads(layer).unwrap_or(Reads::Tokens) })
         };
         let mut layers: BTreeMap<usize, Kept> = keep.iter().map(empty).collect();
         let mut done = 0;
@@ -76,8 +81,11 @@ impl Frozen {
             let sequences: Vec<&Sequence> = examples.iter().map(|example| &*example.sequence).collect();
             let encoded = model.encode(&sequences, keep);
             for (&layer, kept) in &mut layers {
-                let states = if kept.first_tokens { encoded.cls(layer) } else { encoded.packed(layer) };
-                let states = to_vec(states);
+                let states = to_vec(match kept.reads {
+                    Reads::First => encoded.cls(layer),
+                    Reads::Mean => encoded.mean(layer),
+                    Reads::Tokens => encoded.packed(layer),
+                });
                 let mut rest = states.as_slice();
                 for &n in &batch {
                     let range = kept.range(&offsets, width, n);
@@ -98,10 +106,9 @@ impl Frozen {
             let of = |&n: &usize| &kept.values[kept.range(&self.offsets, self.width, n)];
             let values: Vec<f32> = batch.iter().flat_map(of).copied().collect();
             let shape = [values.len() / self.width, self.width];
-            (layer, Tensor::from_data(TensorData::new(values, shape), &device))
+            (layer, (kept.reads, Tensor::from_data(TensorData::new(values, shape), &device)))
         });
-        let first = self.layers.iter().filter(|(_, kept)| kept.first_tokens).map(|(&layer, _)| layer);
-        encoder.encoded(&tokens.offsets, states.collect(), first.collect())
+        encoder.encoded(&tokens.offsets, states.collect())
     }
 }
 
@@ -136,7 +143,9 @@ mod tests {
         let toy = Toy::new(Task::MultiLabel);
         for head in [
             AnyHeadConfig::Flat(FlatConfig { pool: Pool::Pooled, ..FlatConfig::default() }),
+            AnyHeadConfig::Flat(FlatConfig { pool: Pool::Mean, ..FlatConfig::default() }),
             AnyHeadConfig::LightXml(LightXmlConfig::default()),
+            AnyHeadConfig::LightXml(LightXmlConfig { pool: Pool::Mean, ..LightXmlConfig::default() }),
             AnyHeadConfig::Experts(ExpertsConfig::default()),
         ] {
             let model = toy.model(design(head, Task::MultiLabel), 1).ready();
@@ -156,11 +165,15 @@ mod tests {
                 assert_eq!(a.len(), b.len());
                 assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5));
             };
-            for layer in model.layers.iter() {
-                close(from_kept.cls(layer), anew.cls(layer));
-                if !model.layers.only_first_tokens(layer) {
-                    close(from_kept.packed(layer), anew.packed(layer));
+            for (layer, own) in &kept.layers {
+                let width = model.network.encoder.hidden_size();
+                let rows = own.values.len() / width;
+                match own.reads {
+                    Reads::First => close(from_kept.cls(*layer), anew.cls(*layer)),
+                    Reads::Mean => close(from_kept.mean(*layer), anew.mean(*layer)),
+                    Reads::Tokens => close(from_kept.packed(*layer), anew.packed(*layer)),
                 }
+                assert_eq!(rows == examples.len(), own.reads != Reads::Tokens, "one row a document");
             }
             if let (Some(a), Some(b)) = (from_kept.pooled(), anew.pooled()) {
                 close(a, b);

@@ -183,10 +183,11 @@ impl<'a> Training<'a> {
         let documents = self.documents.as_ref().ok_or(Error::NoCorpus)?;
         let ignore = passing_over(&self.bad_lines);
         let loaded = documents.load(&self.config.common.data, &ignore, Place::default(), &self.silent())?;
-        match &self.config.recipe {
+        let config = self.config.settled()?;
+        match &config.recipe {
             Recipe::Linear(_) | Recipe::Mixed(_) => Ok(()),
             Recipe::Neural(recipe) => {
-                neural::rehearse(&self.config, recipe, &loaded.corpus, &self.device, &self.work.cancel)
+                neural::rehearse(&config, recipe, &loaded.corpus, &self.device, &self.work.cancel)
             }
         }
     }
@@ -228,9 +229,10 @@ impl<'a> Training<'a> {
         if !begins {
             place::check(out, self.overwrite)?;
         }
-        match &self.config.recipe {
+        let config = self.config.settled()?;
+        match &config.recipe {
             Recipe::Linear(recipe) => linear::run(self, recipe, threads),
-            Recipe::Neural(recipe) => neural::run(self, &self.config, recipe, false, threads),
+            Recipe::Neural(recipe) => neural::run(self, &config, recipe, false, threads),
             Recipe::Mixed(recipe) => mixed::run(self, recipe, threads),
         }
     }

@@ -93,6 +93,7 @@ fn work_in(
     work.tell(&Event::Begins {
         head: config.head(),
         encoder: &recipe.encoder,
+        pool: recipe.head.pool(),
         parameters: model.n_parameters(),
         documents: examples.documents.len(),
         labels: taxonomy.n_labels(),
@@ -200,6 +201,7 @@ fn finish(
     let dev = evaluation.map(|evaluation| evaluation.report.metrics.clone()).unwrap_or_default();
     let mut summary = Summary::new(out, outcome.seconds, model.parts(), loaded, card, dev);
     let monitor = &recipe.train.monitor;
+    summary.pool = recipe.head.pool();
     summary.best = outcome.best.map(|(step, value)| Best { monitor: monitor.clone(), step, value });
     write_atomically(&out.join(folders::SUMMARY), &serde_json::to_vec_pretty(&summary)?)?;
     if let Some(network) = model.network() {

@@ -132,7 +132,7 @@ impl Training<'_> {
             return Ok(());
         }
         let found: RunConfig = Settings::read(&path)?.resolve()?;
-        match difference(&found, &self.config)? {
+        match difference(&found, &self.config.settled()?)? {
             Some(difference) => Err(Error::OtherSettings { path: self.out.clone(), difference }),
             None => Ok(()),
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use cladist_nn::heads::Pool;
 use serde::{Deserialize, Serialize};
 
 use crate::corpora::{DataCard, Loaded};
@@ -34,6 +35,9 @@ pub struct Summary {
     /// its quality, if anything was held out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub held_out: BTreeMap<String, f64>,
+    /// The document vector that the head reads, if it reads one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Pool>,
     /// What chose the model among those that training went through, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Best>,
@@ -57,6 +61,7 @@ impl Summary {
             data: card.report,
             dev,
             held_out: BTreeMap::new(),
+            pool: None,
             best: None,
         }
     }

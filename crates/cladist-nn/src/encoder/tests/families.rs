@@ -131,7 +131,7 @@ fn new_families_learn_and_the_same_seed_gives_the_same_bytes() {
         assert!(last < 0.7 * first, "{name}: {first} to {last}");
 
         let folder = tempfile::tempdir().unwrap();
-        let (config, weights) = model.network.encoder.export().unwrap();
+        let (config, weights) = model.network.encoder.export(None).unwrap();
         std::fs::write(folder.path().join("config.json"), config).unwrap();
         std::fs::write(folder.path().join("model.safetensors"), weights).unwrap();
         let (again, report) = Encoder::load(folder.path(), false, 9, &device()).unwrap();
@@ -147,7 +147,7 @@ fn what_is_written_has_the_tensors_that_were_read() {
         let original = SafeTensors::deserialize(&original).unwrap();
         let pooler = original.tensor("pooler.dense.weight").is_ok();
         let (encoder, _) = Encoder::load(&golden(name), pooler, 1, &device()).unwrap();
-        let written = encoder.export().unwrap().1;
+        let written = encoder.export(None).unwrap().1;
         let written = SafeTensors::deserialize(&written).unwrap();
         assert_eq!(written.len(), original.len(), "{name}");
         for (tensor, view) in original.iter() {
@@ -171,14 +171,14 @@ fn an_encoder_that_is_written_reads_back_as_the_same_bytes() {
     ];
     for (family, pooler) in families.into_iter().flat_map(|family| [(family, true), (family, false)]) {
         let (encoder, _) = Encoder::load(&golden(family), pooler, 1, &device()).unwrap();
-        let (config, weights) = encoder.export().unwrap();
+        let (config, weights) = encoder.export(None).unwrap();
         assert!(!String::from_utf8_lossy(&config).contains("float16"), "{family}");
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.json"), &config).unwrap();
         std::fs::write(folder.path().join("model.safetensors"), &weights).unwrap();
         let (again, report) = Encoder::load(folder.path(), pooler, 2, &device()).unwrap();
         assert_eq!(report, LoadReport::default(), "{family}");
-        assert!(again.export().unwrap() == (config, weights), "{family}");
+        assert!(again.export(None).unwrap() == (config, weights), "{family}");
         assert_eq!(named(&again), named(&encoder), "{family}");
     }
 }

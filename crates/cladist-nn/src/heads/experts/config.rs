@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::diversity::Pairs;
 use super::name::{At, ExpertName, Kind};
 use crate::error::{Error, Result};
-use crate::heads::Task;
 use crate::heads::settings::{check_hidden, check_rates, check_weights, setting};
+use crate::heads::{Pool, Task};
 
 /// What the loss of an expert is taken of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,9 @@ pub enum ExpertLoss {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExpertsConfig {
-    /// The experts: `D-` and layers (`D-last`, `D-12+1`) read `[CLS]`, `A-` and a layer (`A-1`, `A-mid`) all tokens.
+    /// The document vector of `D-` experts and of groups: `cls`, `mean`, or `auto` as the encoder was pretrained.
+    pub pool: Pool,
+    /// The experts: `D-` and layers (`D-last`, `D-12+1`) read the document vector, `A-` and a layer (`A-1`, `A-mid`) all tokens.
     pub experts: Vec<ExpertName>,
     /// Losses of experts: `individual`, or `collaborative` of their mean logit.
     pub loss: ExpertLoss,
@@ -39,7 +41,7 @@ pub struct ExpertsConfig {
     pub hidden: Vec<usize>,
     /// Hidden layers of a document expert.
     pub document_hidden: Vec<usize>,
-    /// Dropout on `[CLS]` vectors.
+    /// Dropout on document vectors.
     pub dropout: f64,
 }
 
@@ -47,6 +49,7 @@ impl Default for ExpertsConfig {
     fn default() -> Self {
         let expert = |kind, at| ExpertName { kind, layers: vec![at] };
         Self {
+            pool: Pool::default(),
             experts: vec![
                 expert(Kind::Document, At::Last),
                 expert(Kind::Attention, At::Number(1)),

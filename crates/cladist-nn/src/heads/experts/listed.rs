@@ -106,7 +106,7 @@ impl Experts {
     /// What groups are matched by.
     pub(super) fn coarse(&self, input: &HeadInput<'_>, seed: Option<u64>) -> Tensor<2> {
         let seed = seed.map(|seed| place(seed, DROPOUT + self.experts.len() as u64));
-        dropout(input.documents.cls(self.last), self.config.dropout, seed)
+        dropout(self.vector.of(input.documents, self.last), self.config.dropout, seed)
     }
 
     fn answers(&self, read: Vec<Tensor<2>>, packing: &Packing, own: &Own) -> Vec<Tensor<2>> {

@@ -1,6 +1,6 @@
 //! Mixture of experts: classifiers on several layers of one encoder, with a loss each and averaged at inference.
 //!
-//! An expert `D-m` has a linear output layer on the `[CLS]` vector of layer m; an expert `A-m` has label-wise attention over the
+//! An expert `D-m` has a linear output layer on the document vector of layer m (`[CLS]` in the paper); an expert `A-m` has label-wise attention over the
 //! tokens of layer m. Lower layers are closer to the surface form, which serves labels with indicative words; the last one
 //! represents the whole document.
 //!
@@ -27,8 +27,11 @@ pub use config::{ExpertLoss, ExpertsConfig};
 pub use diversity::Pairs;
 pub use name::{At, ExpertName, Kind};
 
+use super::document::LayerVector;
 use super::mixture::log_odds;
-use super::{DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, columns, rows};
+use super::{
+    DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Pool, columns, rows,
+};
 use crate::blocks::{Perceptron, dropout};
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
@@ -73,6 +76,8 @@ pub struct Experts {
     #[module(skip)]
     diversity: Diversity,
     #[module(skip)]
+    vector: LayerVector,
+    #[module(skip)]
     config: ExpertsConfig,
     #[module(skip)]
     label_smoothing: f64,
@@ -87,6 +92,14 @@ impl HeadConfig for ExpertsConfig {
 
     fn settle(&mut self, epochs: usize) {
         self.diversity_after.get_or_insert(epochs.div_ceil(2));
+    }
+
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Experts> {
@@ -128,6 +141,7 @@ impl HeadConfig for ExpertsConfig {
                 symmetric: self.symmetric,
                 counts: context.label_counts.counts.clone(),
             },
+            vector: self.pool.at_any_layer("experts.pool", context)?,
             config: self.clone(),
             label_smoothing: context.label_smoothing,
         })
@@ -147,7 +161,7 @@ impl Experts {
         let documents = input.documents;
         let read = |(n, expert): (usize, &Expert)| match &expert.parts {
             Parts::Document(_) => {
-                let vectors = expert.layers.iter().map(|&layer| documents.cls(layer)).collect();
+                let vectors = expert.layers.iter().map(|&layer| self.vector.of(documents, layer)).collect();
                 let seed = seed.map(|seed| place(seed, DROPOUT + n as u64));
                 dropout(Tensor::cat(vectors, 1), self.config.dropout, seed)
             }
@@ -226,9 +240,9 @@ impl Head for Experts {
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
         let last = self.groups.as_ref().map(|_| self.last);
-        let layers = self.experts.iter().flat_map(|expert| expert.layers.iter().copied());
-        let layers: LayerSet = layers.chain(last).collect();
-        layers.first_tokens().union(self.looks().map(|(_, layer)| layer).collect())
+        let documents = self.experts.iter().filter(|expert| matches!(expert.parts, Parts::Document(_)));
+        let layers = documents.flat_map(|expert| expert.layers.iter().copied()).chain(last);
+        self.vector.layers(layers.collect()).union(self.looks().map(|(_, layer)| layer).collect())
     }
 
     fn score(&self, input: &HeadInput<'_>, top_k: Option<usize>) -> Vec<Vec<(LabelId, f32)>> {

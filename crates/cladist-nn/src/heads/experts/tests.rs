@@ -246,6 +246,22 @@ fn they_are_driven_apart_when_it_is_time() {
 }
 
 #[test]
+fn document_experts_read_the_mean_of_tokens_if_they_are_told_to() {
+    let toy = Toy::new(Task::MultiLabel);
+    let of = |pool: Pool| {
+        let config =
+            ExpertsConfig { experts: names_of(&["D-1", "D-last", "A-1"]), pool, ..Default::default() };
+        let model = model(&toy, config);
+        let logits = head(&model).each(&HeadInput::new(&toy.encoded(&model)));
+        logits.into_iter().map(|(_, logits)| to_vec(logits)).collect::<Vec<_>>()
+    };
+    let (cls, mean) = (of(Pool::Cls), of(Pool::Mean));
+    assert!(cls[0] != mean[0] && cls[1] != mean[1], "the same parameters read something else");
+    assert_eq!(cls[2], mean[2], "label-wise attention reads tokens");
+    assert_eq!(of(Pool::Auto), cls);
+}
+
+#[test]
 fn an_expert_runs_no_layer_above_its_own() {
     let toy = Toy::new(Task::MultiLabel);
     for (experts, expected, first_tokens) in [

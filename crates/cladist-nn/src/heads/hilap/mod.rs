@@ -66,8 +66,12 @@ pub struct Hilap {
 impl HeadConfig for HilapConfig {
     type Head = Hilap;
 
-    fn pooled(&self) -> bool {
-        self.pool == Pool::Pooled
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
     }
 
     fn learns_ancestors(&self) -> bool {

@@ -1,6 +1,6 @@
-//! Layer-guided classification: every level of the taxonomy has its own outputs, on `[CLS]` vectors of its own layers.
+//! Layer-guided classification: every level of the taxonomy has its own outputs, on document vectors of its own layers.
 //!
-//! With c_i the `[CLS]` vector of layer i and g(n) the layers of level n: x_n = concat of c_i over g(n),
+//! With c_i the document vector of layer i (`[CLS]` in the paper; the mean of tokens where the encoder was pretrained so) and g(n) the layers of level n: x_n = concat of c_i over g(n),
 //! p_n = σ(W_n·drop(x_n) + b_n), and the loss is Σ w_n·BCE_n with w_n = |L_n|/|L|, which is the mean over all labels.
 //! General labels are thus learnt by lower layers, special ones by higher layers.
 
@@ -18,9 +18,10 @@ use serde::{Deserialize, Serialize};
 
 pub use ties::{TieRule, Ties};
 
+use super::document::LayerVector;
 use super::levels::LevelColumns;
 use super::settings::{check_rates, setting};
-use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Task, rows};
+use super::{DROPOUT, Head, HeadConfig, HeadContext, HeadInput, Moment, Objective, Pool, Task, rows};
 use crate::blocks::{Linear, dropout};
 use crate::encoder::{Encoded, LayerSet, place};
 use crate::error::{Error, Result};
@@ -81,6 +82,8 @@ impl LevelWeights {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LayerGuidedConfig {
+    /// The document vector of each layer: `cls`, `mean`, or `auto` as the encoder was pretrained.
+    pub pool: Pool,
     /// How levels are tied to layers: `last`, `one-by-one`, `in-groups`, `hybrid`, or the layers of each level.
     pub ties: Ties,
     /// The weight of each level's loss: `labels`, `uniform`, or a number for each level.
@@ -93,7 +96,13 @@ pub struct LayerGuidedConfig {
 
 impl Default for LayerGuidedConfig {
     fn default() -> Self {
-        Self { ties: Ties::default(), weights: LevelWeights::default(), dropout: 0.1, merge_levels: false }
+        Self {
+            pool: Pool::default(),
+            ties: Ties::default(),
+            weights: LevelWeights::default(),
+            dropout: 0.1,
+            merge_levels: false,
+        }
     }
 }
 
@@ -120,6 +129,8 @@ pub struct LayerGuided {
     #[module(skip)]
     n_labels: usize,
     #[module(skip)]
+    vector: LayerVector,
+    #[module(skip)]
     dropout: f64,
     #[module(skip)]
     label_smoothing: f64,
@@ -141,8 +152,16 @@ impl HeadConfig for LayerGuidedConfig {
         true
     }
 
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<LayerGuided> {
-        let Self { ties, weights, dropout, merge_levels } = self;
+        let Self { pool, ties, weights, dropout, merge_levels } = self;
         check_rates(&[("layer-guided.dropout", *dropout)])?;
         if context.task == Task::MultiClass {
             return Err(Error::Head {
@@ -173,6 +192,7 @@ impl HeadConfig for LayerGuidedConfig {
             levels,
             columns,
             n_labels: taxonomy.n_labels(),
+            vector: pool.at_any_layer("layer-guided.pool", context)?,
             dropout: *dropout,
             label_smoothing: context.label_smoothing,
         })
@@ -185,8 +205,8 @@ impl Level {
         self.layers.iter().all(|&layer| documents.has(layer))
     }
 
-    fn logits(&self, documents: &Encoded, rate: f64, seed: Option<u64>) -> Tensor<2> {
-        let vectors: Vec<Tensor<2>> = self.layers.iter().map(|&layer| documents.cls(layer)).collect();
+    fn logits(&self, documents: &Encoded, vector: LayerVector, rate: f64, seed: Option<u64>) -> Tensor<2> {
+        let vectors: Vec<Tensor<2>> = self.layers.iter().map(|&layer| vector.of(documents, layer)).collect();
         let vector = Tensor::cat(vectors, 1);
         let seed = seed.map(|seed| place(seed, DROPOUT + *self.levels.start() as u64));
         self.output.forward(dropout(vector, rate, seed))
@@ -198,7 +218,7 @@ impl Head for LayerGuided {
         let columns = self.columns.of(gold);
         let levels = self.levels.iter().zip(&columns);
         levels.fold(Objective::default(), |objective, (level, gold)| {
-            let logits = level.logits(input.documents, self.dropout, moment.seed);
+            let logits = level.logits(input.documents, self.vector, self.dropout, moment.seed);
             let loss = bce_with_logits(logits, gold, self.label_smoothing);
             objective.with(&format!("bce-{}", level.levels.start()), level.weight, loss)
         })
@@ -211,14 +231,14 @@ impl Head for LayerGuided {
             })
         };
         let layers = self.levels.iter().filter(wanted).flat_map(|level| level.layers.iter().copied());
-        layers.collect::<LayerSet>().first_tokens()
+        self.vector.layers(layers.collect())
     }
 
     /// Of the levels whose layers the encoder ran.
     fn logits(&self, input: &HeadInput<'_>) -> Option<(Tensor<2>, Vec<LabelId>)> {
         let ready: Vec<&Level> = self.levels.iter().filter(|level| level.is_ready(input.documents)).collect();
         let logits: Vec<Tensor<2>> =
-            ready.iter().map(|level| level.logits(input.documents, 0.0, None)).collect();
+            ready.iter().map(|level| level.logits(input.documents, self.vector, 0.0, None)).collect();
         let labels = ready.iter().flat_map(|level| level.labels.iter().copied()).collect();
         (!logits.is_empty()).then(|| (Tensor::cat(logits, 1), labels))
     }

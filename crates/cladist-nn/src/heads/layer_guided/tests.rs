@@ -3,11 +3,11 @@ use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Classifier, LabelCounts, Request};
 
 use super::*;
-use crate::encoder::Mode;
+use crate::encoder::{Mode, Pooling};
 use crate::heads::AnyHeadConfig;
 use crate::model::{Design, NeuralModel, Start};
 use crate::optim::GradientSum;
-use crate::parameters::names;
+use crate::parameters::{names, to_vec};
 use crate::tokens::{Sequence, TokenBatch};
 use crate::toy::{self, Toy, design};
 
@@ -104,7 +104,7 @@ fn a_level_teaches_only_its_layers_and_those_below() {
     );
     let crate::heads::AnyHead::LayerGuided(head) = &model.network.head else { panic!("another head") };
     let gold = head.columns.of(&toy.gold);
-    let loss = bce_with_logits(head.levels[0].logits(&encoded, 0.0, None), &gold[0], 0.0);
+    let loss = bce_with_logits(head.levels[0].logits(&encoded, head.vector, 0.0, None), &gold[0], 0.0);
     let mut sum = GradientSum::default();
     sum.add(&model.network, loss.backward());
     for name in names(&model.network) {
@@ -112,6 +112,46 @@ fn a_level_teaches_only_its_layers_and_those_below() {
         let below = name.contains("embeddings") || name.contains("layers.0") || name.contains("levels.0");
         assert_eq!(moves, below, "{name}");
     }
+}
+
+#[test]
+fn levels_read_the_mean_of_tokens_if_they_are_told_to() {
+    let toy = Toy::new(Task::MultiLabel);
+    let config = LayerGuidedConfig { pool: Pool::Mean, merge_levels: true, ..tied(TieRule::InGroups) };
+    let model = toy.model(guided(config.clone()), 1);
+    let tokens = model.tokenize(&toy.documents).unwrap();
+    let batch = TokenBatch::new(&tokens.iter().flatten().collect::<Vec<&Sequence>>());
+    let whole = model.network.encoder.encode(&batch, &[1, 2].into_iter().collect(), Mode::Inference(None));
+    let crate::heads::AnyHead::LayerGuided(head) = &model.network.head else { panic!("another head") };
+    let expected: Vec<Tensor<2>> = head
+        .levels
+        .iter()
+        .map(|level| {
+            let means = level.layers.iter().map(|&layer| whole.mean(layer)).collect();
+            level.output.forward(Tensor::cat(means, 1))
+        })
+        .collect();
+    let (logits, _) = model.network.head.logits(&HeadInput::new(&toy.encoded(&model))).unwrap();
+    for (one, other) in to_vec(logits).into_iter().zip(to_vec(Tensor::cat(expected, 1))) {
+        assert!((one - other).abs() < 1e-5, "{one} {other}");
+    }
+    let counts = toy.counts();
+    let device = Device::flex();
+    let context = HeadContext { n_layers: 2, ..toy::context(&toy.taxonomy, &counts, &device) };
+    let error = LayerGuidedConfig { pool: Pool::Pooled, ..config }.build(&context).unwrap_err().to_string();
+    assert!(error.contains("layer-guided.pool"), "{error}");
+}
+
+#[test]
+fn a_head_reads_documents_as_the_encoder_was_pretrained_unless_told_otherwise() {
+    let settled = |pool: Pool, pretrained: Pooling| {
+        let mut head = AnyHeadConfig::LayerGuided(LayerGuidedConfig { pool, ..Default::default() });
+        head.settle_pool(pretrained);
+        head.pool()
+    };
+    assert_eq!(settled(Pool::Auto, Pooling::Mean), Some(Pool::Mean));
+    assert_eq!(settled(Pool::Auto, Pooling::Cls), Some(Pool::Cls));
+    assert_eq!(settled(Pool::Cls, Pooling::Mean), Some(Pool::Cls));
 }
 
 #[test]

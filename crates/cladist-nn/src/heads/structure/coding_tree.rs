@@ -80,8 +80,12 @@ impl HeadConfig for CodingTreeConfig {
 
     of_all_levels!();
 
-    fn pooled(&self) -> bool {
-        self.pool == Pool::Pooled
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<TreeNetwork> {

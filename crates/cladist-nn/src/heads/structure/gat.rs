@@ -50,6 +50,14 @@ impl HeadConfig for HierarchyGatConfig {
         self.variant.reads(self.pool) == Pool::Pooled
     }
 
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<Propagation> {
         let graph = self.graph(self.variant)?;
         let Self { heads, node_size, node_dropout, .. } = *self;

@@ -47,6 +47,14 @@ impl HeadConfig for HierarchyGcnConfig {
         self.variant.reads(self.pool) == Pool::Pooled
     }
 
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<Propagation> {
         let random = &mut ChaCha8Rng::seed_from_u64(context.seed);
         let layer = GraphConvolution::layer(self.node_size, self.node_dropout, context.device);

@@ -114,8 +114,12 @@ impl HeadConfig for HiMatchConfig {
 
     of_all_levels!();
 
-    fn pooled(&self) -> bool {
-        self.pool == Pool::Pooled
+    fn pool(&self) -> Option<Pool> {
+        Some(self.pool)
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut Pool> {
+        Some(&mut self.pool)
     }
 
     fn describes(&self) -> Option<DescriptionConfig> {

@@ -306,7 +306,11 @@ impl Head for Propagation {
     by_logits!(labelwise, except objective);
 
     fn layers(&self, _levels: Option<&RangeInclusive<usize>>) -> LayerSet {
-        self.vector.layers()
+        match self.structure.start {
+            // Labels attend over tokens.
+            Start::Labels(_) => [self.layer].into_iter().collect(),
+            Start::Full(_) | Start::Small(_) => self.vector.layers(),
+        }
     }
 
     fn label_vectors(&self) -> Option<Vec<SparseRow>> {
