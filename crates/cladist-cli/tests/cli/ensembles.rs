@@ -112,7 +112,7 @@ fn heads_on_word_vectors_are_trained_bundled_and_read_again() {
 fn what_word_vectors_cannot_do_is_said() {
     let place = Place::with_corpus();
     let train = |words: &str| place.run(&format!("train --corpus corpus --out run {words}"));
-    train("--head flat --encoder words:12").fails(78, &["`pool = \"mean\"`"]);
+    train("--head flat --encoder words:12 --set flat.pool=cls").fails(78, &["`pool = \"mean\"`"]);
     train("--head label-sequence --encoder words:12").fails(78, &["`sgm`"]);
     train("--head text-cnn --encoder words:no-such-file").fails(65, &["no such file", "words:300"]);
     train("--head text-cnn --encoder words:12 --set text-cnn.kernels=[2,2]").fails(78, &["two odd widths"]);

@@ -184,7 +184,7 @@ fn experiments_are_listed() {
     let rows = place.run("experiment --json").ok().json();
     let row = rows.as_array().unwrap().iter().find(|row| row["name"] == "layer-guided").unwrap();
     assert_eq!(row["baseline"], "flat");
-    assert_eq!(row["variants"][0], json!({"name": "flat", "settings": {"head": "flat", "flat.pool": "cls"}}));
+    assert_eq!(row["variants"][0], json!({"name": "flat", "settings": {"head": "flat"}}));
     assert_eq!(row["shared"]["train.monitor"], "loss");
 }
 
