@@ -140,6 +140,12 @@ impl NeuralModel {
         let mut model = Self::build(origin, design, tokenizer, encoder, taxonomy, counts, &start)?;
         let path = folder.join(HEAD);
         let values = parameters::read(&path)?;
+        if let Some(name) = values.keys().find(|name| name.contains(".first_norm.")) {
+            let reason = format!(
+                "tensor `{name}` is of a coding tree that normalises each node by itself, as earlier versions did; it has to be trained again"
+            );
+            return Err(parameters::unfit(&path, reason));
+        }
         model.network.head = parameters::replace(model.network.head, values)
             .map_err(|reason| parameters::unfit(&path, reason))?;
         model.prepare(cancel)?;

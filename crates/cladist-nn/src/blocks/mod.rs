@@ -183,6 +183,40 @@ impl LayerNorm {
     }
 }
 
+/// Normalisation of several rows at a time to mean 0 and variance 1, over all of their cells, then a gain and a bias for each column: rows
+/// that are multiples of each other remain so.
+#[derive(Module, Debug)]
+pub struct BlockNorm {
+    gain: Param<Tensor<1>>,
+    bias: Param<Tensor<1>>,
+}
+
+impl BlockNorm {
+    /// Added to the variance.
+    const EPSILON: f32 = 1e-5;
+
+    /// A new block: gain 1, bias 0.
+    pub(crate) fn new(width: usize, device: &Device) -> Self {
+        let LayerNorm { gain, bias } = LayerNorm::new(width, device);
+        Self { gain, bias }
+    }
+
+    /// `rows` rows at a time, with ReLU after it: `x [n·rows, width]` → the same.
+    pub fn rectified(&self, x: Tensor<2>, rows: usize) -> Tensor<2> {
+        let [n, width] = x.dims();
+        let cells = rows * width;
+        let of_cells = |columns: Tensor<1>| columns.unsqueeze::<2>().repeat_dim(0, rows).reshape([cells]);
+        let (gain, bias) = (of_cells(self.gain.val()), of_cells(self.bias.val()));
+        let x = x.reshape([n / rows.max(1), cells]);
+        let normalised = if is_cpu(&x.device()) {
+            normalise_rows(x, gain, bias, Self::EPSILON, true)
+        } else {
+            activation::relu(normalise(x, gain, bias, Self::EPSILON))
+        };
+        normalised.reshape([n, width])
+    }
+}
+
 /// Dropout whose mask is a function of the seed alone, so that training can be taken up again exactly.
 pub fn dropout(x: Tensor<2>, rate: f64, seed: Option<u64>) -> Tensor<2> {
     dropout_from(0, x, rate, seed)
@@ -202,4 +236,28 @@ pub(crate) fn dropout_from(first: usize, x: Tensor<2>, rate: f64, seed: Option<u
     }
     let factors = Tensor::from_data(TensorData::new(factors, [rows, columns]), &x.device());
     x * factors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_normalised_together_keep_their_scale() {
+        let device = Device::flex();
+        let x: Tensor<2> = Tensor::from_floats(
+            [[1.0, -1.0], [2.0, -2.0], [0.0, 0.0], [4.0, 0.0], [1.0, 0.0], [1.0, 0.0]],
+            &device,
+        );
+        let mut norm = BlockNorm::new(2, &device);
+        let got = to_vec(norm.rectified(x.clone(), 3));
+        // Mean 0 and variance 10/6; mean 1 and variance 2.
+        let (one, other) = ((10.0f32 / 6.0).sqrt(), 2.0f32.sqrt());
+        let expected = [1.0 / one, 0.0, 2.0 / one, 0.0, 0.0, 0.0, 3.0 / other, 0.0, 0.0, 0.0, 0.0, 0.0];
+        crate::toy::near(&got, &expected, 1e-4);
+        norm.gain = Param::from_data(TensorData::new(vec![1.0f32, -2.0], [2]), &device);
+        norm.bias = Param::from_data(TensorData::new(vec![0.0f32, 0.5], [2]), &device);
+        let got = to_vec(norm.rectified(x.narrow(0, 0, 3), 3));
+        crate::toy::near(&got, &[1.0 / one, 2.0 / one + 0.5, 2.0 / one, 4.0 / one + 0.5, 0.0, 0.5], 1e-4);
+    }
 }

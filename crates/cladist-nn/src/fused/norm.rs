@@ -8,8 +8,14 @@ use rayon::prelude::*;
 
 use super::{Fused, Operand, apply, shaped, values, wanted_of};
 
-/// Rows that are worth a task of their own; sums over rows are made in such parts, whatever the threads.
+/// Rows that are worth a task of their own, unless they are wide; sums over rows are made in such parts, whatever the threads.
 const ROWS: usize = 64;
+/// Cells that are, too.
+const CELLS: usize = 1 << 16;
+
+fn rows_at_once(width: usize) -> usize {
+    (CELLS / width.max(1)).clamp(1, ROWS)
+}
 
 /// `(x − mean) / √(variance + ε) · gain + bias` of each row, on the CPU: `[rows, width]` → the same; what is below 0 becomes 0
 /// if it is `rectified`.
@@ -43,7 +49,7 @@ impl Fused<3> for NormaliseRows {
         let mut out = pool::take(x.len());
         let mut moments = vec![Moments::default(); x.len() / width];
         let rows = out.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width)).zip(&mut moments);
-        rows.with_min_len(ROWS).for_each(|((out, x), moments)| {
+        rows.with_min_len(rows_at_once(width)).for_each(|((out, x), moments)| {
             *moments = normalise(x, gain, bias, self.epsilon, out);
             if self.rectified {
                 out.iter_mut().for_each(|out| *out = out.max(0.0));
@@ -63,8 +69,9 @@ impl Fused<3> for NormaliseRows {
         let width = gain.len();
         let mut of_x = pool::take(slope.len());
         of_x.copy_from_slice(slope);
-        let some = (ROWS * width).max(1);
-        let parts = of_x.par_chunks_mut(some).zip(x.par_chunks(some)).zip(moments.par_chunks(ROWS));
+        let rows = rows_at_once(width);
+        let some = (rows * width).max(1);
+        let parts = of_x.par_chunks_mut(some).zip(x.par_chunks(some)).zip(moments.par_chunks(rows));
         let parts: Vec<[Vec<f32>; 2]> = parts
             .map(|((slope, x), moments)| {
                 let mut sums = [vec![0.0; width], vec![0.0; width]];
@@ -111,8 +118,7 @@ mod tests {
     fn values_and_slopes_are_those_of_plain_operations() {
         let device = Device::flex().autodiff();
         let wave = |n: usize, step: f32| -> Vec<f32> { (0..n).map(|n| (n as f32 * step).sin()).collect() };
-        let (rows, width) = (2 * ROWS + 3, 5);
-        let run = |fused: bool, rectified: bool| {
+        let run = |[rows, width]: [usize; 2], fused: bool, rectified: bool| {
             let x = Tensor::<2>::from_data(TensorData::new(wave(rows * width, 0.7), [rows, width]), &device);
             let of_features =
                 |step| Tensor::<1>::from_data(TensorData::new(wave(width, step), [width]), &device);
@@ -133,11 +139,13 @@ mod tests {
             ];
             [to_vec(out)].into_iter().chain(slopes).collect::<Vec<_>>()
         };
-        for rectified in [false, true] {
-            for (got, expected) in run(true, rectified).iter().zip(run(false, rectified)) {
+        // Narrow rows, and rows so wide that there are two of them in a part.
+        let shapes = [[2 * ROWS + 3, 5], [5, CELLS / 2 - 1]];
+        for (shape, rectified) in shapes.into_iter().flat_map(|shape| [(shape, false), (shape, true)]) {
+            for (got, expected) in run(shape, true, rectified).iter().zip(run(shape, false, rectified)) {
                 assert_eq!(got.len(), expected.len());
                 for (a, b) in got.iter().zip(expected) {
-                    assert!((a - b).abs() < 1e-3 * b.abs().max(1.0), "{rectified}: {a} {b}");
+                    assert!((a - b).abs() < 1e-3 * b.abs().max(1.0), "{shape:?} {rectified}: {a} {b}");
                 }
             }
         }

@@ -71,7 +71,7 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     }
     /// Fills in settings that follow from the number of epochs.
     fn settle(&mut self, _epochs: usize) {}
-    /// Fills in settings that follow from how many labels all heads have, if this is one for each of several branches.
+    /// Fills in settings that follow from how many labels the whole taxonomy has, if there is a head for each of several branches.
     fn fit(&mut self, _n_labels: usize) {}
     /// A head with new parameters.
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;

@@ -9,7 +9,7 @@ const WIDEST_RECURRENT: usize = 4096;
 /// The most layers on top of each other.
 const DEEPEST: usize = 64;
 /// The most values of one weight matrix: eight gigabytes.
-const LARGEST: usize = 1 << 31;
+pub(crate) const LARGEST: usize = 1 << 31;
 
 /// The error for a setting of a head.
 pub(crate) fn setting(key: &'static str, expected: &'static str, value: impl ToString) -> Error {

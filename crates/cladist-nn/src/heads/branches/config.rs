@@ -1,5 +1,6 @@
 //! Settings.
 
+use burn::module::Module;
 use cladist_core::LabelCounts;
 use cladist_core::taxonomy::{Branch, Branches};
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use super::{Branched, Part};
 use crate::encoder::place;
 use crate::error::{Error, Result};
 use crate::heads::label_attention::select;
+use crate::heads::settings::LARGEST;
 use crate::heads::{AnyHead, AnyHeadConfig, HeadContext, Masking, Task};
 
 /// What each branch has of its own.
@@ -100,9 +102,9 @@ impl BranchesConfig {
         };
         let branches = branches(context, at)?;
         let among = *split == Split::Masking && masking == Masking::Among;
-        let of_each = |branch: &Branch| if among { n_labels } else { branch.labels.len() };
         let mut head = head.clone();
-        head.fit(branches.all().iter().map(of_each).sum());
+        // The whole decides, so that splits of one taxonomy differ in nothing else.
+        head.fit(n_labels);
         let head = &head;
         let mut heads = Vec::new();
         let mut parts = Vec::new();
@@ -111,7 +113,12 @@ impl BranchesConfig {
             let weight = if by_label { branch.labels.len() as f64 / n_labels as f64 } else { 1.0 };
             let (head, part) = if among {
                 let context = HeadContext { only: Some(&branch.labels), ..context };
-                (head.build(&context)?, Part::masked(branch, weight))
+                let masked = head.build(&context)?;
+                // Heads of all branches are about as large as the first.
+                if n == 0 {
+                    check_together(branches.all().len(), masked.num_params())?;
+                }
+                (masked, Part::masked(branch, weight))
             } else {
                 project(head, &context, branch, weight)?
             };
@@ -120,6 +127,19 @@ impl BranchesConfig {
         }
         Ok(AnyHead::Branches(Branched { heads, parts, merge: *merge, n_labels }))
     }
+}
+
+/// Refuses heads of so many parameters each that do not fit in memory together.
+pub(super) fn check_together(n_heads: usize, parameters: usize) -> Result<()> {
+    if n_heads.saturating_mul(parameters) <= LARGEST {
+        return Ok(());
+    }
+    Err(Error::Head {
+        problem: format!(
+            "masked heads of {n_heads} branches with {parameters} parameters each have more than {LARGEST} together"
+        ),
+        remedy: "use `form = \"small\"` of the head, `branches.split = \"projection\"` or fewer branches by `branches.at`",
+    })
 }
 
 fn branches(context: &HeadContext<'_>, at: &[String]) -> Result<Branches> {

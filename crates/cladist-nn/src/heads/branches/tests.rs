@@ -1,8 +1,10 @@
 use cladist_core::taxonomy::{Builder, Origin};
 use cladist_core::{Classifier, LabelSet, Request, Taxonomy};
 
+use super::config::check_together;
 use super::*;
 use crate::heads::flat::FlatConfig;
+use crate::heads::structure::coding_tree::CodingTreeConfig;
 use crate::heads::structure::gcn::HierarchyGcnConfig;
 use crate::heads::{AnyHeadConfig, Task};
 use crate::model::{Design, NeuralModel, Start};
@@ -162,24 +164,59 @@ fn groups_of_parameters_are_those_of_the_heads() {
     }
 }
 
-#[test]
-fn heads_of_all_branches_together_decide_on_their_form() {
+/// Two branches of `n` labels below a top.
+fn two_branches(n: usize) -> Toy {
     let mut builder = Builder::new();
     for top in ["a", "b"] {
         builder.edge(None, top, &Origin::default());
-        (0..60).for_each(|n| builder.edge(Some(top), &format!("{top}{n}"), &Origin::default()));
+        (0..n).for_each(|n| builder.edge(Some(top), &format!("{top}{n}"), &Origin::default()));
     }
     let toy = Toy::new(Task::MultiLabel);
     let gold = vec![LabelSet::default(); toy.documents.len()];
-    let toy = Toy { taxonomy: builder.build().unwrap(), gold, ..toy };
+    Toy { taxonomy: builder.build().unwrap(), gold, ..toy }
+}
+
+#[test]
+fn heads_have_the_same_form_whatever_the_split() {
     let gcn = HierarchyGcnConfig { node_size: 4, ..HierarchyGcnConfig::default() };
-    // An output reads the features of all labels of its head in the full form, and its own in the small one.
-    for (of, labels, reads) in [(Split::Projection, 61, 61 * 4), (Split::Masking, 61, 4)] {
-        let branches = BranchesConfig { split: of, ..BranchesConfig::default() };
-        let head = AnyHeadConfig::HierarchyGcn(gcn.clone());
-        let model = toy.model(Design { branches, ..design(head, Task::MultiLabel) }, 1);
-        for (name, (shape, _)) in named(&model.network.head) {
-            assert!(!name.ends_with("output.weight") || shape == [labels, reads], "{of:?} {name}: {shape:?}");
+    let tree = CodingTreeConfig { width: 4, ..CodingTreeConfig::default() };
+    // 122 labels, or 222.
+    for (below, is_full) in [(60, true), (110, false)] {
+        let toy = two_branches(below);
+        let (branch, all) = (below + 1, 2 * (below + 1));
+        for (of, answered, labels) in
+            [(Split::None, all, all), (Split::Masking, branch, all), (Split::Projection, branch, branch)]
+        {
+            let branches = BranchesConfig { split: of, ..BranchesConfig::default() };
+            let shapes = |head: AnyHeadConfig, end: &str| {
+                let design = Design { branches: branches.clone(), ..design(head, Task::MultiLabel) };
+                let all = named(&toy.model(design, 1).network.head).into_iter();
+                all.filter_map(|(name, (shape, _))| name.ends_with(end).then_some(shape)).collect::<Vec<_>>()
+            };
+            // An output reads the features of all labels of its head in the full form, and its own in the small one.
+            let reads = if is_full { labels * 4 } else { 4 };
+            let outputs = shapes(AnyHeadConfig::HierarchyGcn(gcn.clone()), "output.weight");
+            assert!(
+                !outputs.is_empty() && outputs.iter().all(|shape| *shape == [answered, reads]),
+                "{of:?}: {outputs:?}"
+            );
+            // Labels are mixed with each other, or have a factor each.
+            let mixing = shapes(AnyHeadConfig::CodingTree(tree.clone()), "mixing.weight");
+            let factors = shapes(AnyHeadConfig::CodingTree(tree.clone()), "mixing.factors");
+            assert!(
+                mixing.is_empty() != is_full && factors.is_empty() == is_full,
+                "{of:?}: {mixing:?} {factors:?}"
+            );
         }
+    }
+}
+
+#[test]
+fn masked_heads_that_do_not_fit_together_are_refused_with_the_form() {
+    check_together(7, 40_000_000).unwrap();
+    for (n_heads, parameters) in [(100, 40_000_000), (usize::MAX, 2)] {
+        let error = check_together(n_heads, parameters).unwrap_err();
+        assert!(error.to_string().contains(&format!("{n_heads} branches")), "{error}");
+        assert!(error.remedy().unwrap().contains("form"), "{error}");
     }
 }

@@ -33,6 +33,8 @@ pub struct ExpertsConfig {
     pub diversity: f64,
     /// Epochs before the diversity loss; half of all, rounded up, if not given.
     pub diversity_after: Option<usize>,
+    /// Weakens the diversity loss of a label where it would outweigh the experts' own; as published if `false`.
+    pub diversity_cap: bool,
     /// The pairs of experts in the diversity loss: `all`, or the `first` with each of the others.
     pub pairs: Pairs,
     /// The mean of the KL divergence in both directions.
@@ -58,6 +60,7 @@ impl Default for ExpertsConfig {
             loss: ExpertLoss::default(),
             diversity: 0.01,
             diversity_after: None,
+            diversity_cap: true,
             pairs: Pairs::default(),
             symmetric: false,
             hidden: vec![256],

@@ -139,6 +139,7 @@ impl HeadConfig for ExpertsConfig {
             diversity: Diversity {
                 pairs: self.pairs,
                 symmetric: self.symmetric,
+                cap: (self.diversity_cap && self.diversity > 0.0).then_some(self.diversity),
                 counts: context.label_counts.counts.clone(),
             },
             vector: self.pool.at_any_layer("experts.pool", context)?,

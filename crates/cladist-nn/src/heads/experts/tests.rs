@@ -99,7 +99,7 @@ fn labels_in_parts_have_the_logits_and_gradients_of_all_at_once() {
 }
 
 fn diversity(pairs: Pairs, symmetric: bool) -> Diversity {
-    Diversity { pairs, symmetric, counts: vec![2, 10, 50] }
+    Diversity { pairs, symmetric, cap: None, counts: vec![2, 10, 50] }
 }
 
 #[test]
@@ -192,6 +192,62 @@ fn experts_far_apart_are_driven_no_further() {
         none.of(&logits[..1], &[vec![0]], |label| label).is_none()
             && none.of(&logits, &[vec![]], |label| label).is_none()
     );
+}
+
+/// For labels of one document, the slopes of both losses on the logit of the gold label, one of 2,048, in each expert.
+fn slopes(logits: &[f32], pairs: Pairs, symmetric: bool, cap: Option<f64>) -> Vec<[f64; 2]> {
+    let device = Device::flex().autodiff();
+    let row = |&logit: &f32| {
+        let mut cells = vec![0.0; 2048];
+        cells[0] = logit;
+        Tensor::<2>::from_data(TensorData::new(cells, [1, 2048]), &device).require_grad()
+    };
+    let (gold, logits) = ([vec![0]], logits.iter().map(row).collect::<Vec<_>>());
+    let diversity = Diversity { pairs, symmetric, cap, counts: vec![1] };
+    let (loss, _) = diversity.of(&logits, &gold, |label| label).unwrap();
+    let driven = (loss * 0.01).backward();
+    let n = logits.len() as f64;
+    let own = logits.iter().map(|logits| bce_with_logits(logits.clone(), &gold, 0.0)).reduce(|a, b| a + b);
+    let pulled = (own.unwrap() / n).backward();
+    let slope = |logits: &Tensor<2>, gradients| f64::from(to_vec(logits.grad(gradients).unwrap())[0]);
+    logits.iter().map(|logits| [slope(logits, &driven), slope(logits, &pulled)]).collect()
+}
+
+#[test]
+fn no_expert_is_driven_from_a_gold_label_by_more_than_it_is_pulled() {
+    // p = 0.5 and q = 0.1 of a label with one training document.
+    let published = slopes(&[0.0, -2.197_224_6], Pairs::All, false, None)[1];
+    assert!((published[0] - 2e-3).abs() < 1e-5 && (published[1] + 2.2e-4).abs() < 1e-5, "{published:?}");
+    // Not at 0 itself, where softplus has a kink.
+    let ends = [-9.0, -4.0, -2.197_224_6, -0.5, 0.1, 1.0, 3.7, 6.0, 12.0];
+    for (pairs, symmetric) in [(Pairs::All, false), (Pairs::All, true), (Pairs::First, false)] {
+        for u in ends {
+            for v in ends {
+                for logits in [&[u, v][..], &[u, v, 0.3], &[v, 0.3, u]] {
+                    for [driven, pulled] in slopes(logits, pairs, symmetric, Some(0.01)) {
+                        assert!(
+                            pulled < 0.0 && driven + pulled < 0.0,
+                            "{logits:?} {pairs:?} {symmetric}: {driven} {pulled}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_cap_leaves_frequent_labels_alone() {
+    let device = Device::flex();
+    let both = [U, V].map(|cells| Tensor::<2>::from_floats([cells], &device));
+    let gold = [vec![0, 1]];
+    let loss = |cap| {
+        let diversity = Diversity { cap, ..diversity(Pairs::All, false) };
+        diversity.of(&both, &gold, |label| label).unwrap().0.into_scalar::<f32>()
+    };
+    // λ is 0.2 at most here, the cap 1/(0.01·2·3).
+    assert_eq!(loss(Some(0.01)), loss(None));
+    assert!(ExpertsConfig::default().diversity_cap);
 }
 
 fn model(toy: &Toy, config: ExpertsConfig) -> NeuralModel {

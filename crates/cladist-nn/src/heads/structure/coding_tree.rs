@@ -7,9 +7,10 @@
 //! h_a = ReLU(N(MLP_l(Σ over children c of h_c)))       for each node a of level l = 1 … K; h = X at the leaves
 //! z = Σ over l of U_l·drop(pool over the nodes a of level l of h_a) + c_l
 //! ```
-//! MLP_l is linear, N, ReLU, linear. N normalises each node by itself (layer normalisation), where the published network
-//! takes statistics of the batch: a document's scores then do not depend on its neighbours, and one document is
-//! enough to learn from. Nothing else is offered.
+//! MLP_l is linear, N, ReLU, linear. N normalises the nodes of a level together, document by document: mean and variance are over nodes
+//! and features, gain and bias are of each feature. The published network takes statistics of the batch; without them a
+//! document's scores do not depend on its neighbours, and one document is enough to learn from. Were each node normalised by itself, all
+//! that groups differ in at the first level, the factor of q below, would be gone but for its sign.
 //!
 //! Without dropout all copies are the same, so `X_k = (Σ over m of W_d[k, m])·q + b_d[k]`: a factor of q and a bias for each
 //! label, and for each group of labels the sums of these. No leaf is then stored, and of the first linear layer above there is one product
@@ -43,13 +44,11 @@ use crate::heads::settings::{check_matrix, check_width_or_none, setting};
 use crate::heads::{
     DocumentVector, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Moment, Objective, Pool,
 };
+use crate::random::normal;
 use tree::{Shape, steps};
 
 /// One line of help.
 pub const ABOUT: &str = "message passing up a coding tree of minimal structural entropy (HiTIN)";
-
-/// Labels above which `auto` takes means: sums grow with the labels.
-const SUM_UP_TO: usize = 1000;
 
 structured! {
     /// Settings of the coding-tree head.
@@ -58,7 +57,8 @@ structured! {
         height: usize = 2,
         /// How labels are grouped: `reference` or `stop-when-positive`.
         tree: CodingRule = CodingRule::default(),
-        /// Readout of each level: `sum`, `average`, `max` or `root` alone; `auto` is `sum` up to 1000 labels, `average` above.
+        /// Readout of each level: `sum`, `average`, `max` or `root` alone; `auto` is the sum over nodes divided by their number, over
+        /// labels by its root.
         level_pool: LevelPool = LevelPool::default(),
         /// Features of a node; 0 has as many as the encoder's states.
         width: usize = 0,
@@ -101,11 +101,6 @@ impl HeadConfig for CodingTreeConfig {
             check_matrix("coding-tree.form", "full", &[n_labels, n_labels])?;
         }
         let width = if width == 0 { hidden } else { width };
-        let pool_of_levels = match level_pool {
-            LevelPool::Auto if n_labels > SUM_UP_TO => LevelPool::Average,
-            LevelPool::Auto => LevelPool::Sum,
-            other => other,
-        };
         let random = &mut ChaCha8Rng::seed_from_u64(context.seed);
         let biases = context.biases();
         let n_outputs = if level_pool == LevelPool::Root { 1 } else { height + 1 };
@@ -116,7 +111,8 @@ impl HeadConfig for CodingTreeConfig {
                     Mixing::Full(Linear::new(n_labels, n_labels, random, device))
                 } else {
                     Mixing::Small(Scales {
-                        factors: vector(crate::random::xavier(1, n_labels, random), device),
+                        // As the sums of W_d's rows.
+                        factors: vector((0..n_labels).map(|_| normal(random)).collect(), device),
                         biases: vector(vec![0.0; n_labels], device),
                     })
                 },
@@ -130,7 +126,7 @@ impl HeadConfig for CodingTreeConfig {
                     .collect(),
                 shape: Shape {
                     steps: steps(context.trees.of(context.taxonomy, height, tree)?.as_ref()),
-                    pool: pool_of_levels,
+                    pool: level_pool,
                     dropout,
                     output_dropout,
                 },

@@ -13,7 +13,7 @@ const FULL_UP_TO: usize = 200;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// `full` up to 200 labels, of all branches together if there are several, `small` above.
+    /// `full` up to 200 labels of the taxonomy, whether or not heads are split by branches, `small` above.
     #[default]
     Auto,
     /// As published: every label has weights on the features of all.
@@ -23,7 +23,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What `auto` is with so many labels.
+    /// What `auto` is with so many labels in the taxonomy.
     pub(super) fn of(self, n_labels: usize) -> Self {
         if self.is_full(n_labels) { Self::Full } else { Self::Small }
     }
@@ -73,7 +73,8 @@ macro_rules! structured {
         #[serde(default, deny_unknown_fields)]
         pub struct $config {
             $($(#[$doc])* pub $field: $kind,)*
-            /// `full` has weights for every pair of labels, `small` for each label alone; `auto` is `full` up to 200 labels.
+            /// `full` has weights for every pair of labels, `small` for each label alone; `auto` is `full` up to 200 labels
+            /// of the taxonomy.
             pub form: $crate::heads::structure::Form,
             /// The document vector: `cls`, `pooled` or `mean`.
             pub pool: $crate::heads::Pool,

@@ -1,11 +1,16 @@
 use burn::tensor::{Device, TensorData, activation};
-use cladist_core::LabelCounts;
+use cladist_core::bundle::Writer;
+use cladist_core::taxonomy::{Builder, Origin};
+use cladist_core::{Cancel, LabelCounts};
 use cladist_kernels::graph::Edges;
 
 use super::tree::{Leaves, climb, sums};
 use super::*;
+use crate::heads::branches::{BranchesConfig, Split};
 use crate::heads::structure::{Drops, Form};
-use crate::parameters::to_vec;
+use crate::heads::{AnyHeadConfig, Task};
+use crate::model::{Design, NeuralModel};
+use crate::parameters::{self, to_vec};
 use crate::toy::{self, Toy};
 
 fn near(got: &[f32], expected: &[f32]) {
@@ -33,8 +38,116 @@ fn features_are_summed_up_the_tree() {
     near(&pooled(LevelPool::Max), &[1.0, 2.0, 3.0]);
 }
 
+#[test]
+fn scaled_sums_do_not_grow_with_nodes() {
+    let nodes: Tensor<3> = Tensor::from_floats([[[0.5], [1.0], [0.2], [0.3]]], &Device::flex());
+    near(&to_vec(LevelPool::Auto.of(nodes.clone())), &[0.5]);
+    near(&to_vec(LevelPool::Auto.of_leaves(nodes.clone())), &[1.0]);
+    for pool in [LevelPool::Sum, LevelPool::Average, LevelPool::Max] {
+        near(&to_vec(pool.of_leaves(nodes.clone())), &to_vec(pool.of(nodes.clone())));
+    }
+}
+
+/// Four branches of six labels, in an encoder of 16 units.
+fn of_groups(device: &Device, form: Form, level_pool: LevelPool, seed: u64) -> TreeNetwork {
+    let mut builder = Builder::new();
+    for top in ["a", "b", "c", "d"] {
+        builder.edge(None, top, &Origin::default());
+        (0..5).for_each(|n| builder.edge(Some(top), &format!("{top}{n}"), &Origin::default()));
+    }
+    let (taxonomy, counts) = (builder.build().unwrap(), LabelCounts::default());
+    let context = HeadContext { hidden_size: 16, seed, ..toy::context(&taxonomy, &counts, device) };
+    CodingTreeConfig { form, level_pool, ..CodingTreeConfig::default() }.build(&context).unwrap()
+}
+
+/// Document vectors of mean 0 and variance 1.
+fn documents(n: usize, device: &Device) -> Tensor<2> {
+    let random = &mut ChaCha8Rng::seed_from_u64(7);
+    let cells: Vec<f32> = (0..n * 16).map(|_| normal(random)).collect();
+    Tensor::from_data(TensorData::new(cells, [n, 16]), device)
+}
+
+#[test]
+fn groups_differ_from_the_start_and_factors_learn_through_them() {
+    let device = Device::flex().autodiff();
+    for form in [Form::Full, Form::Small] {
+        let tree = of_groups(&device, form, LevelPool::Auto, 1).tree;
+        let leaves = tree
+            .leaves(tree.projection.forward(documents(1, &device)), Drops { seed: None, first: 0, rows: 1 });
+        let (_, groups) = tree.first(leaves);
+        let [_, n, width] = groups.dims();
+        assert!(n >= 3 && width == 16, "{n} groups");
+        let rows = to_vec(groups.clone());
+        let rows: Vec<&[f32]> = rows.chunks_exact(width).collect();
+        for (a, b) in (0..n).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            let apart = rows[a].iter().zip(rows[b]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(apart > 0.05, "{form:?}: groups {a} and {b} are the same: {:?} {:?}", rows[a], rows[b]);
+        }
+        let slopes = groups.powi_scalar(3).sum().backward();
+        let slopes = match &tree.mixing {
+            Mixing::Full(mixing) => to_vec(mixing.weight().grad(&slopes).unwrap()),
+            Mixing::Small(scales) => to_vec(scales.factors.val().grad(&slopes).unwrap()),
+        };
+        assert!(slopes.iter().any(|slope| slope.abs() > 0.05), "{form:?}: {slopes:?}");
+    }
+}
+
+#[test]
+fn logits_start_small_beside_prior_biases() {
+    let device = Device::flex();
+    let rms = |form, pool| {
+        let squares = |seed| {
+            let tree = of_groups(&device, form, pool, seed).tree;
+            to_vec(tree.logits(documents(8, &device), None, 0).powi_scalar(2).mean())[0]
+        };
+        ((1..=8).map(squares).sum::<f32>() / 8.0).sqrt()
+    };
+    for form in [Form::Full, Form::Small] {
+        let (scaled, sums) = (rms(form, LevelPool::Auto), rms(form, LevelPool::Sum));
+        assert!(0.3 < scaled && scaled < 2.0 && 2.0 * scaled < sums, "{form:?}: {scaled} {sums}");
+    }
+}
+
+#[test]
+fn a_document_has_the_logits_alone_that_it_has_in_a_batch() {
+    let device = Device::flex();
+    for form in [Form::Full, Form::Small] {
+        let tree = of_groups(&device, form, LevelPool::Auto, 1).tree;
+        let documents = documents(5, &device);
+        let together = to_vec(tree.logits(documents.clone(), None, 0));
+        let alone = (0..5).flat_map(|n| to_vec(tree.logits(documents.clone().narrow(0, n, 1), None, 0)));
+        toy::near(&alone.collect::<Vec<f32>>(), &together, 1e-5);
+    }
+}
+
+#[test]
+fn a_bundle_whose_nodes_were_normalised_one_by_one_is_refused() {
+    let toy = Toy::new(Task::MultiLabel);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    for split in [Split::None, Split::Masking] {
+        let branches = BranchesConfig { split, ..BranchesConfig::default() };
+        let head = AnyHeadConfig::CodingTree(CodingTreeConfig::default());
+        let design = Design { branches, ..toy::design(head, Task::MultiLabel) };
+        let writer = Writer::create(&path, "model").unwrap();
+        toy.model(design.clone(), 1).save(&writer).unwrap();
+        writer.finish().unwrap();
+        let head = path.join("head.safetensors");
+        let tensors = parameters::read(&head).unwrap().into_iter();
+        let of_before =
+            tensors.map(|(name, tensor)| (name.replace("_block_norm", "_norm"), tensor)).collect();
+        parameters::save(&head, &of_before).unwrap();
+        let (counts, device) = (toy.counts(), Device::flex());
+        let loaded =
+            NeuralModel::load(&path, design, toy.taxonomy.clone(), &counts, &device, &Cancel::default());
+        let message = loaded.map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("earlier versions") && message.contains("trained again"), "{message}");
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+}
+
 fn network(device: &Device, dropout: f64, form: Form) -> TreeNetwork {
-    let taxonomy = Toy::new(crate::heads::Task::MultiLabel).taxonomy;
+    let taxonomy = Toy::new(Task::MultiLabel).taxonomy;
     let config =
         CodingTreeConfig { width: 2, dropout, output_dropout: 0.0, form, ..CodingTreeConfig::default() };
     let counts = LabelCounts::default();
@@ -132,7 +245,7 @@ fn documents_some_at_a_time_have_the_values_and_slopes_of_all() {
 #[test]
 fn sums_of_leaves_that_are_not_stored_are_those_of_leaves() {
     let device = Device::flex().autodiff();
-    for pool in [LevelPool::Sum, LevelPool::Average, LevelPool::Root] {
+    for pool in [LevelPool::Auto, LevelPool::Sum, LevelPool::Average, LevelPool::Root] {
         let mut tree = network(&device, 0.4, Form::Small).tree;
         tree.shape.pool = pool;
         let n_labels = tree.n_labels();

@@ -9,7 +9,7 @@ use cladist_kernels::graph::Edges;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::{LayerNorm, Linear};
+use crate::blocks::{BlockNorm, Linear};
 use crate::fused::sum_along;
 use crate::heads::structure::Drops;
 
@@ -22,7 +22,8 @@ const LEVELS: u64 = 8;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelPool {
-    /// `sum` up to 1000 labels, `average` above.
+    /// Their sum divided by their number, of the leaves by its root: at the start leaves are as often negative as positive, and their sum
+    /// grows with the root.
     #[default]
     Auto,
     /// Their sum.
@@ -36,15 +37,24 @@ pub enum LevelPool {
 }
 
 impl LevelPool {
-    /// `[documents, nodes, width]` → `[documents, width]`
+    /// Of a level above the leaves: `[documents, nodes, width]` → `[documents, width]`
     pub(super) fn of(self, nodes: Tensor<3>) -> Tensor<2> {
         let [documents, _, width] = nodes.dims();
         let pooled = match self {
-            Self::Average => nodes.mean_dim(1),
+            Self::Auto | Self::Average => nodes.mean_dim(1),
             Self::Max => nodes.max_dim(1),
-            Self::Auto | Self::Sum | Self::Root => nodes.sum_dim(1),
+            Self::Sum | Self::Root => nodes.sum_dim(1),
         };
         pooled.reshape([documents, width])
+    }
+
+    /// The same of the leaves.
+    pub(super) fn of_leaves(self, leaves: Tensor<3>) -> Tensor<2> {
+        let n = leaves.dims()[1] as f64;
+        match self {
+            Self::Auto => self.of(leaves) * n.sqrt(),
+            other => other.of(leaves),
+        }
     }
 }
 
@@ -68,24 +78,24 @@ pub struct Scales {
 #[derive(Module, Debug)]
 pub struct Level {
     first: Linear,
-    first_norm: LayerNorm,
+    first_block_norm: BlockNorm,
     second: Linear,
-    second_norm: LayerNorm,
+    second_block_norm: BlockNorm,
 }
 
 impl Level {
     pub(super) fn new(width: usize, random: &mut ChaCha8Rng, device: &Device) -> Self {
         Self {
             first: Linear::new(width, width, random, device),
-            first_norm: LayerNorm::new(width, device),
+            first_block_norm: BlockNorm::new(width, device),
             second: Linear::new(width, width, random, device),
-            second_norm: LayerNorm::new(width, device),
+            second_block_norm: BlockNorm::new(width, device),
         }
     }
 
-    /// `[nodes, width]` → the same
-    fn forward(&self, sums: Tensor<2>) -> Tensor<2> {
-        self.above(self.first.forward(sums))
+    /// `[documents·nodes, width]` → the same
+    fn forward(&self, sums: Tensor<2>, nodes: usize) -> Tensor<2> {
+        self.above(self.first.forward(sums), nodes)
     }
 
     /// The same for sums that are factor·q + bias, as [`Leaves::Scaled`] has them: `[1, nodes, 2]` and `[documents, width]` →
@@ -103,11 +113,12 @@ impl Level {
         let rest = sums.clone().sum_dim(2).neg() + 1.0;
         let sums = Tensor::cat(vec![sums, rest], 2).repeat_dim(0, documents);
         let inner = sums.matmul(Tensor::cat(basis, 1));
-        self.above(inner.reshape([documents * nodes, width]))
+        self.above(inner.reshape([documents * nodes, width]), nodes)
     }
 
-    fn above(&self, inner: Tensor<2>) -> Tensor<2> {
-        self.second_norm.rectified(self.second.forward(self.first_norm.rectified(inner)))
+    fn above(&self, inner: Tensor<2>, nodes: usize) -> Tensor<2> {
+        let inner = self.first_block_norm.rectified(inner, nodes);
+        self.second_block_norm.rectified(self.second.forward(inner), nodes)
     }
 }
 
@@ -227,11 +238,11 @@ impl Tree {
             Leaves::Stored(leaves) => {
                 let [documents, _, width] = leaves.dims();
                 let sums = sums(leaves.clone(), step).reshape([documents * step.n_targets, width]);
-                (pool.of(leaves), nodes(level.forward(sums), documents))
+                (pool.of_leaves(leaves), nodes(level.forward(sums, step.n_targets), documents))
             }
             Leaves::Scaled(scales, q) => {
                 let [documents, _] = q.dims();
-                let read = pool.of(scales.clone());
+                let read = pool.of_leaves(scales.clone());
                 let [factors, biases] = [0, 1].map(|which| read.clone().narrow(1, which, 1));
                 let above = level.scaled(sums(scales, step), q.clone());
                 (q * factors + biases, nodes(above, documents))
@@ -245,7 +256,8 @@ impl Tree {
         let of_documents = Drops { seed, first, rows: 1 };
         let leaves = self.leaves(self.projection.forward(vectors), of_documents);
         let (read, nodes) = self.first(leaves);
-        let levels = climb(nodes, steps, |level, sums| self.levels[level].forward(sums));
+        let levels =
+            climb(nodes, steps, |level, sums| self.levels[level].forward(sums, steps[level].n_targets));
         let skipped = 1 + levels.len() - self.outputs.len();
         let above = levels.into_iter().skip(skipped.saturating_sub(1)).map(|nodes| pool.of(nodes));
         let read = (skipped == 0).then_some(read).into_iter().chain(above);
