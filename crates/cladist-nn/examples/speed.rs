@@ -93,7 +93,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if training {
             let seed = n as u64 + 1;
             let encoded = network.encoder.encode(&packed_batch, &layers, Mode::Training { seed });
-            let moment = Moment { epoch: 0.0, seed: Some(seed) };
+            let moment = Moment { epoch: 0.0, thawed: 0.0, seed: Some(seed) };
             let objective = network.head.objective(&HeadInput::new(&encoded), &gold(batch), &moment);
             drop(encoded);
             losses.push(objective.values()[0].1);

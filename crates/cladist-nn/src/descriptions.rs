@@ -12,6 +12,9 @@ use crate::tokens::{BUDGET, Sequence, TokenBatch, Tokenizer, TokensConfig, sorte
 /// Ancestors that a description names at most, the nearest.
 const ANCESTORS: usize = 8;
 
+/// Tokens of a description at most, if nobody says how many; fewer if the encoder reads fewer.
+pub(crate) const MAX_TOKENS: usize = 128;
+
 /// The vector of a description.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -62,6 +65,16 @@ pub fn texts(taxonomy: &Taxonomy, path: bool) -> Vec<String> {
 pub struct Descriptions {
     sequences: Vec<Sequence>,
     vector: DescriptionVector,
+    cut: Option<Cut>,
+}
+
+/// Descriptions that are longer than what is read of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// How many are.
+    pub n_labels: usize,
+    /// Tokens that are read, counting the special ones.
+    pub max_tokens: usize,
 }
 
 impl Descriptions {
@@ -75,6 +88,7 @@ impl Descriptions {
     ) -> Result<Self> {
         let DescriptionConfig { path, max_tokens, vector, at_start_only: _ } = *config;
         let most = encoder.config().max_tokens();
+        let max_tokens = if max_tokens == MAX_TOKENS { max_tokens.min(most) } else { max_tokens };
         if !(8..=most).contains(&max_tokens) {
             let problem =
                 format!("descriptions must have 8 to {most} tokens with this encoder: {max_tokens}");
@@ -83,8 +97,19 @@ impl Descriptions {
         let texts = texts(taxonomy, path);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let tokens = TokensConfig { max_tokens, ..TokensConfig::default() };
-        let sequences = tokenizer.encode_unless(&texts, &tokens, cancel)?.into_iter().flatten().collect();
-        Ok(Self { sequences, vector })
+        let sequences: Vec<Sequence> =
+            tokenizer.encode_unless(&texts, &tokens, cancel)?.into_iter().flatten().collect();
+        // A second window is what does not fit into the first.
+        let full = texts.iter().zip(&sequences).filter(|(_, sequence)| sequence.len() == max_tokens);
+        let full: Vec<&str> = full.map(|(&text, _)| text).collect();
+        let windows = tokenizer.encode_unless(&full, &TokensConfig { windows: 2, ..tokens }, cancel)?;
+        let n_labels = windows.iter().filter(|windows| windows.len() > 1).count();
+        Ok(Self { sequences, vector, cut: (n_labels > 0).then_some(Cut { n_labels, max_tokens }) })
+    }
+
+    /// Those that are cut, if any are.
+    pub(crate) fn cut(&self) -> Option<Cut> {
+        self.cut
     }
 
     /// The token ids of all labels.
@@ -187,7 +212,7 @@ mod tests {
         let source = EncoderSource::parse("scratch:tiny").unwrap();
         let texts = || vec!["copper metal goods red a"; 2];
         let (tokenizer, encoder, _) =
-            source.open(texts, false, 1, &Device::flex(), &Cancel::default()).unwrap();
+            source.open(texts, false, 1, &Device::flex().autodiff(), &Cancel::default()).unwrap();
         for vector in [DescriptionVector::Cls, DescriptionVector::Mean] {
             let config = DescriptionConfig { path: false, max_tokens: 16, vector, at_start_only: false };
             let descriptions =
@@ -195,12 +220,25 @@ mod tests {
             let all = to_vec(descriptions.read(&encoder, encoder.pack().as_ref()));
             for label in 0..3 {
                 let alone = descriptions.sequences[label].clone();
-                let alone = Descriptions { sequences: vec![alone], vector };
+                let alone = Descriptions { sequences: vec![alone], vector, cut: None };
                 let alone = to_vec(alone.read(&encoder, None));
                 let same = alone.iter().zip(&all[label * 64..]).all(|(a, b)| (a - b).abs() < 1e-5);
                 assert!(same, "{vector:?}, label {label}");
             }
         }
+        // While only the head learns, so that it sees the vectors that it will be asked with.
+        let frozen = encoder.with_dropout(0.5).freeze(usize::MAX);
+        let config = DescriptionConfig {
+            path: false,
+            max_tokens: 16,
+            vector: DescriptionVector::Cls,
+            at_start_only: false,
+        };
+        let cancel = Cancel::default();
+        let descriptions = Descriptions::new(&config, &taxonomy, &tokenizer, &frozen, &cancel).unwrap();
+        let (learnt, read) = (descriptions.learn(&frozen, None, 3), descriptions.read(&frozen, None));
+        crate::toy::near(&to_vec(learnt), &to_vec(read), 1e-5);
+        let encoder = frozen;
         let config = DescriptionConfig {
             path: false,
             max_tokens: 1_000_000,
@@ -211,5 +249,32 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(message.contains("1000000"), "{message}");
+    }
+
+    #[test]
+    fn descriptions_that_are_cut_are_counted_and_the_default_fits_a_small_encoder() {
+        let mut builder = Builder::new();
+        let label = |id: &str, description: &str| Label {
+            id: id.to_owned(),
+            description: Some(description.to_owned()),
+            ..Label::default()
+        };
+        builder.edge(None, "short", &Origin::default());
+        builder.edge(None, "long", &Origin::default());
+        builder.describe(label("short", "the gold"));
+        builder.describe(label("long", &"the gold ".repeat(100)));
+        let taxonomy = builder.build().unwrap();
+        let source = EncoderSource::Folder(crate::toy::golden("bert"));
+        let cancel = Cancel::default();
+        let (tokenizer, encoder, _) = source.open(Vec::new, false, 1, &Device::flex(), &cancel).unwrap();
+        assert_eq!(encoder.config().max_tokens(), 40);
+        let read = |max_tokens: usize| {
+            let vector = DescriptionVector::Cls;
+            let config = DescriptionConfig { path: false, max_tokens, vector, at_start_only: false };
+            Descriptions::new(&config, &taxonomy, &tokenizer, &encoder, &cancel)
+        };
+        assert_eq!(read(MAX_TOKENS).unwrap().cut(), Some(Cut { n_labels: 1, max_tokens: 40 }));
+        assert_eq!(read(8).unwrap().cut().map(|cut| cut.max_tokens), Some(8));
+        assert!(read(41).is_err());
     }
 }

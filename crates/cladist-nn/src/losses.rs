@@ -10,7 +10,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use serde::{Deserialize, Serialize};
 
 pub use coherent::coherent;
-pub use f_measure::f_measure;
+pub(crate) use f_measure::SoftCounts;
+pub use f_measure::{f_measure, macro_f_measure};
 pub use focal::{asymmetric, focal};
 pub use hinge::squared_hinge;
 pub use ranking::ranking;
@@ -26,7 +27,9 @@ pub enum Loss {
     Bce,
     /// A differentiable F-measure, 1 − ½(F⁺ + F⁻).
     FMeasure,
-    /// The sum of both: the second has next to no gradient where probabilities are near 0 or 1.
+    /// The same of each label, and the mean over labels.
+    MacroFMeasure,
+    /// The sum of `bce` and `f-measure`: the second has next to no gradient where probabilities are near 0 or 1.
     BceAndF,
     /// Focal loss: binary cross-entropy that down-weights easy examples.
     Focal,
@@ -39,6 +42,11 @@ pub enum Loss {
 }
 
 impl Loss {
+    /// Whether it is an F-measure alone.
+    pub(crate) fn is_f_measure(self) -> bool {
+        matches!(self, Self::FMeasure | Self::MacroFMeasure)
+    }
+
     /// The terms, by name, whose sum is the loss. [`Loss::Coherent`] needs the hierarchy, so without one it is `bce`:
     /// see [`coherent()`].
     #[must_use]
@@ -53,6 +61,7 @@ impl Loss {
         match self {
             Self::Bce | Self::Coherent => vec![bce(logits)],
             Self::FMeasure => vec![f(logits)],
+            Self::MacroFMeasure => vec![("macro-f-measure", macro_f_measure(logits, gold, smoothing))],
             Self::BceAndF => vec![bce(logits.clone()), f(logits)],
             Self::Focal => vec![("focal", focal(logits, gold, smoothing))],
             Self::Ranking => vec![("ranking", ranking(logits, gold))],

@@ -14,7 +14,7 @@ use cladist_core::linear::{Ranker, RankerConfig};
 use cladist_core::taxonomy::CodingTrees;
 use cladist_core::{Cancel, Document, LabelCounts, Taxonomy};
 
-use crate::descriptions::{self, Descriptions};
+use crate::descriptions::{self, Cut, Descriptions};
 use crate::encoder::{Encoder, LayerSet, LoadReport, PackedWeights};
 use crate::error::{Error, Result};
 use crate::examples::Examples;
@@ -101,7 +101,7 @@ pub struct NeuralModel {
 impl NeuralModel {
     /// A network with a new head on a pretrained or new encoder.
     pub fn create(
-        design: Design,
+        mut design: Design,
         source: &EncoderSource,
         examples: &Examples<'_>,
         taxonomy: Taxonomy,
@@ -116,8 +116,21 @@ impl NeuralModel {
         };
         let Start { seed, device, cancel } = start;
         let (tokenizer, encoder, report) = source.open(texts, design.head.pooled(), *seed, device, cancel)?;
+        design.head.suit(encoder.config());
         let origin = Origin::New { examples, seed: *seed };
         Ok((Self::build(origin, design, tokenizer, encoder, taxonomy, counts, start)?, report))
+    }
+
+    /// Label descriptions that are longer than what the head reads of them, if there are any.
+    #[must_use]
+    pub fn cut_descriptions(&self) -> Option<Cut> {
+        self.components.descriptions.cut
+    }
+
+    /// Settings of its head, with what followed from the encoder when it was made: what [`NeuralModel::load`] needs.
+    #[must_use]
+    pub fn head_config(&self) -> &AnyHeadConfig {
+        &self.design.head
     }
 
     /// Reads what [`NeuralModel::save`] wrote.

@@ -146,7 +146,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut optimiser = AdamW::new(AdamWConfig::default());
     for seed in 0..20 {
         let encoded = network.encoder.encode(&batch, &layers, Mode::Training { seed });
-        let moment = Moment { epoch: 0.0, seed: Some(seed) };
+        let moment = Moment { epoch: 0.0, thawed: 0.0, seed: Some(seed) };
         let objective = network.head.objective(&HeadInput::new(&encoded), &gold, &moment);
         println!("step {seed}: {:?}", objective.values());
         let mut sum = GradientSum::default();

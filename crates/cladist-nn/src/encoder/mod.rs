@@ -67,6 +67,9 @@ pub struct Encoder {
     pooler: Option<Pooler>,
     #[module(skip)]
     config: Arc<EncoderConfig>,
+    /// Which of `layers` do not learn; `None` if embeddings learn too.
+    #[module(skip)]
+    frozen: Option<BTreeSet<usize>>,
 }
 
 /// How a batch is run.
@@ -124,6 +127,7 @@ impl Encoder {
     }
 
     /// The same encoder whose embeddings and first `n_layers` layers no longer learn, nor what they share with others.
+    /// They run without dropout: what does not learn gains nothing from noise, and says the same of a document every time.
     #[must_use]
     pub fn freeze(mut self, n_layers: usize) -> Self {
         let frozen = n_layers.min(self.n_layers());
@@ -140,6 +144,7 @@ impl Encoder {
             self.last_norm_bias = self.last_norm_bias.map(Module::no_grad);
             self.pooler = self.pooler.map(Module::no_grad);
         }
+        self.frozen.get_or_insert_default().extend(groups);
         self
     }
 
@@ -200,7 +205,8 @@ impl Encoder {
         };
         let mut states = BTreeMap::new();
         let mut attention = BTreeMap::new();
-        let dropout = Dropout { rate: rates.embeddings, seed: place(seed, 0) };
+        let rate = if self.frozen.is_some() { 0.0 } else { rates.embeddings };
+        let dropout = Dropout { rate, seed: place(seed, 0) };
         let mut x = probe(self.embeddings.forward(&self.config, batch, dropout));
         let last = keep.last().max(watched.last()).unwrap_or(0).min(self.n_layers());
         // Only the last layer may leave tokens out: the layer above reads all of them.
@@ -220,7 +226,11 @@ impl Encoder {
             let number = n + 1;
             let group = self.config.group_of(n);
             let layer = &self.layers[group];
-            let drop = |rate: f32, site: u64| Dropout { rate, seed: place(seed, 4 * number as u64 + site) };
+            let frozen = self.frozen.as_ref().is_some_and(|frozen| frozen.contains(&group));
+            let drop = |rate: f32, site: u64| {
+                let rate = if frozen { 0.0 } else { rate };
+                Dropout { rate, seed: place(seed, 4 * number as u64 + site) }
+            };
             let setting = Setting {
                 config: &self.config,
                 number: n,

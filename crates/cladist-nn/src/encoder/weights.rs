@@ -196,5 +196,14 @@ fn assemble(config: EncoderConfig, values: Tensors, device: &Device) -> Encoder 
     let pooler = pooler.map(|weight| Pooler { weight, bias: places.one("pooler.bias") });
     debug_assert!(places.values.is_empty(), "a place for every slot");
     let config = Arc::new(config);
-    Encoder { embeddings, layers, distance_bias, last_norm_gain, last_norm_bias, pooler, config }
+    Encoder {
+        embeddings,
+        layers,
+        distance_bias,
+        last_norm_gain,
+        last_norm_bias,
+        pooler,
+        config,
+        frozen: None,
+    }
 }

@@ -23,7 +23,7 @@ use super::label_attention::{labels_at_once, select};
 use super::label_pooling::{pool, shares};
 use super::per_label::by_logits;
 use super::settings::{check_rates, check_recurrent, setting};
-use super::{DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
+use super::{BCE_EPOCHS, DROPOUT, Group, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
 use crate::blocks::{Linear, Matrix, dropout};
 use crate::encoder::{LayerSet, Packing, place};
 use crate::error::Result;
@@ -43,13 +43,16 @@ pub struct BiforestConfig {
     pub width: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `macro-f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
+    /// Epochs that `f-measure` and `macro-f-measure` learn as `bce` first, from when the encoder learns.
+    pub bce_epochs: usize,
 }
 
 impl Default for BiforestConfig {
     fn default() -> Self {
-        Self { longest: 5, width: 128, dropout: 0.2, loss: Loss::default() }
+        Self { longest: 5, width: 128, dropout: 0.2, loss: Loss::default(), bce_epochs: BCE_EPOCHS }
     }
 }
 
@@ -101,7 +104,7 @@ impl HeadConfig for BiforestConfig {
             queries: Matrix::new(width, n_labels, &mut random, device),
             outputs: context.outputs(width, &mut random),
             config: self.clone(),
-            labelwise: Labelwise::new(context, self.loss),
+            labelwise: Labelwise::new(context, self.loss).with_bce_epochs(self.bce_epochs),
             layer: context.n_layers,
         })
     }

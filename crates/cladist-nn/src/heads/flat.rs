@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 pub use super::Pool;
 use super::per_label::by_outputs;
 use super::settings::{check_rates, check_weights, setting};
-use super::{DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking};
+use super::{
+    BCE_EPOCHS, DROPOUT, DocumentVector, Head, HeadConfig, HeadContext, HeadInput, Labelwise, Masking,
+};
 use crate::blocks::dropout;
 use crate::encoder::{LayerSet, place};
 use crate::error::Result;
@@ -33,15 +35,24 @@ pub struct FlatConfig {
     pub pool: Pool,
     /// Dropout on the document vector.
     pub dropout: f64,
-    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `macro-f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
+    /// Epochs that `f-measure` and `macro-f-measure` learn as `bce` first, from when the encoder learns.
+    pub bce_epochs: usize,
     /// λ of recursive regularisation, ½λ·Σ‖w_parent − w_child‖² over the output weights of adjacent labels.
     pub recursive_regularisation: f64,
 }
 
 impl Default for FlatConfig {
     fn default() -> Self {
-        Self { pool: Pool::default(), dropout: 0.1, loss: Loss::default(), recursive_regularisation: 0.0 }
+        Self {
+            pool: Pool::default(),
+            dropout: 0.1,
+            loss: Loss::default(),
+            bce_epochs: BCE_EPOCHS,
+            recursive_regularisation: 0.0,
+        }
     }
 }
 
@@ -73,7 +84,7 @@ impl HeadConfig for FlatConfig {
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<Flat> {
-        let Self { pool, dropout, loss, recursive_regularisation } = *self;
+        let Self { pool, dropout, loss, bce_epochs, recursive_regularisation } = *self;
         check_rates(&[("flat.dropout", dropout)])?;
         check_weights(&[("flat.recursive_regularisation", recursive_regularisation)])?;
         if context.shortlist.is_some() && recursive_regularisation > 0.0 {
@@ -84,7 +95,9 @@ impl HeadConfig for FlatConfig {
         let width = context.hidden_size;
         Ok(Flat {
             output: Outputs::new(width, width, loss, context, &mut random)?,
-            labelwise: Labelwise::new(context, loss).with_recursive(recursive_regularisation),
+            labelwise: Labelwise::new(context, loss)
+                .with_bce_epochs(bce_epochs)
+                .with_recursive(recursive_regularisation),
             vector: pool.at(context)?,
             dropout,
         })

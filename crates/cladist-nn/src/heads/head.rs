@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HeadContext, HeadInput, LabelBatch, Moment, Objective, Outputs, Pool};
 use crate::descriptions::DescriptionConfig;
-use crate::encoder::LayerSet;
+use crate::encoder::{EncoderConfig, LayerSet};
 use crate::error::Result;
 
 /// What is to be predicted.
@@ -73,6 +73,8 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     fn settle(&mut self, _epochs: usize) {}
     /// Fills in settings that follow from how many labels the whole taxonomy has, if there is a head for each of several branches.
     fn fit(&mut self, _n_labels: usize) {}
+    /// Fills in settings that follow from the encoder that a new head is made for; they are kept with the model.
+    fn suit(&mut self, _encoder: &EncoderConfig) {}
     /// A head with new parameters.
     fn build(&self, context: &HeadContext<'_>) -> Result<Self::Head>;
 }

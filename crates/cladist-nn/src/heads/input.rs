@@ -55,6 +55,8 @@ impl<'a> HeadInput<'a> {
 pub struct Moment {
     /// Epochs done, with the part of this one: 1.5 is the middle of the second.
     pub epoch: f64,
+    /// The same from when the encoder learns; 0 while only the head does.
+    pub thawed: f64,
     /// Seed of this step's dropout; `None` when the loss is only measured.
     pub seed: Option<u64>,
 }

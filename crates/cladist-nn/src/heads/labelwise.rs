@@ -8,7 +8,10 @@ use cladist_kernels::graph::Edges;
 
 use super::{HeadContext, Moment, Objective, Task, columns, rows};
 use crate::fused::differences;
-use crate::losses::{Loss, coherent, cross_entropy};
+use crate::losses::{Loss, SoftCounts, coherent, cross_entropy};
+
+/// Epochs that an F-measure learns as `bce` if nobody says otherwise.
+pub(crate) const BCE_EPOCHS: usize = 1;
 
 /// What a head with one output per label knows beside its parameters.
 #[derive(Debug, Clone)]
@@ -21,6 +24,8 @@ pub(crate) struct Labelwise {
     edges: Arc<Edges>,
     task: Task,
     loss: Loss,
+    /// Epochs of `bce` before an F-measure, from when the encoder learns.
+    bce_epochs: f64,
     pub(crate) label_smoothing: f64,
     /// What it costs that outputs of adjacent labels differ.
     recursive: f64,
@@ -50,6 +55,7 @@ impl Labelwise {
             edges,
             task: context.task,
             loss,
+            bce_epochs: BCE_EPOCHS as f64,
             label_smoothing: context.label_smoothing,
             recursive: 0.0,
         }
@@ -58,6 +64,11 @@ impl Labelwise {
     /// With a weight of [`Labelwise::regularise`].
     pub(crate) fn with_recursive(self, recursive: f64) -> Self {
         Self { recursive, ..self }
+    }
+
+    /// With so many epochs of `bce` before an F-measure.
+    pub(crate) fn with_bce_epochs(self, epochs: usize) -> Self {
+        Self { bce_epochs: epochs as f64, ..self }
     }
 
     /// The columns of gold labels.
@@ -99,20 +110,39 @@ impl Labelwise {
 
     /// The objective of logits of any labels, with the columns of gold labels among them.
     pub(crate) fn loss(&self, logits: Tensor<2>, gold: &[Vec<u32>], moment: &Moment) -> Objective {
-        match self.task {
-            Task::MultiLabel => (self.loss_at(moment).terms(logits, gold, self.label_smoothing).into_iter())
-                .fold(Objective::default(), |objective, (name, value)| objective.with(name, 1.0, value)),
-            Task::MultiClass => {
-                let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
-                Objective::of("cross-entropy", cross_entropy(logits, &gold, self.label_smoothing))
-            }
+        if self.task == Task::MultiClass {
+            let gold: Vec<u32> = gold.iter().map(|labels| labels.first().copied().unwrap_or(0)).collect();
+            return Objective::of("cross-entropy", cross_entropy(logits, &gold, self.label_smoothing));
         }
+        let (loss, smoothing) = (self.loss_at(moment), self.label_smoothing);
+        let [documents, labels] = logits.dims();
+        let mut objective = Objective::default();
+        for (name, value) in loss.terms(logits.clone(), gold, smoothing) {
+            objective = match name {
+                // A step has no use for counts, which only what is measured in several batches adds up.
+                "f-measure" | "macro-f-measure" if moment.seed.is_none() => {
+                    let by_label = loss == Loss::MacroFMeasure;
+                    let counts = SoftCounts::new(logits.clone(), gold, smoothing, by_label);
+                    objective.with_counts(name, 1.0, value, counts)
+                }
+                "ranking" => objective.with(name, 1.0, value),
+                _ => objective.with_mean(name, 1.0, value, documents * labels),
+            };
+        }
+        if self.loss.is_f_measure() {
+            // What an F-measure learns by is multiplied by p·(1 − p): a plateau shows here, not in the loss.
+            let p = activation::sigmoid(logits.detach());
+            let variance = (p.clone() * (-p + 1.0)).mean();
+            objective = objective.with_mean("variance", 0.0, variance, documents * labels);
+        }
+        objective
     }
 
-    /// The F-measure has next to no gradient as long as no label is likely, so it learns as `bce` in the first epoch.
+    /// Where all probabilities are alike, an F-measure pushes labels apart by how frequent they are, before anything is known of
+    /// documents; so it learns as `bce` in its first epochs.
     fn loss_at(&self, moment: &Moment) -> Loss {
-        let first = moment.seed.is_some() && moment.epoch < 1.0;
-        if self.loss == Loss::FMeasure && first { Loss::Bce } else { self.loss }
+        let first = moment.seed.is_some() && moment.thawed < self.bce_epochs;
+        if self.loss.is_f_measure() && first { Loss::Bce } else { self.loss }
     }
 
     /// Adds recursive regularisation, ½ Σ over edges of |w_parent − w_child|², of rows `[labels, width]`.
@@ -161,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    const MEASURED: Moment = Moment { epoch: 0.0, seed: None };
+    const MEASURED: Moment = Moment { epoch: 0.0, thawed: 0.0, seed: None };
 
     fn labelwise(taxonomy: &cladist_core::Taxonomy, loss: Loss) -> Labelwise {
         Labelwise {
@@ -170,23 +200,36 @@ mod tests {
             edges: Arc::default(),
             task: Task::MultiLabel,
             loss,
+            bce_epochs: 1.0,
             label_smoothing: 0.0,
             recursive: 0.0,
         }
     }
 
     #[test]
-    fn the_f_measure_begins_with_bce() {
+    fn an_f_measure_begins_with_bce_once_the_encoder_learns() {
         let labels = cladist_core::Taxonomy::flat(["a", "b"]);
-        let labelwise = labelwise(&labels, Loss::FMeasure);
-        let name = |epoch, seed| {
-            let z: Tensor<2> = Tensor::from_floats([[0.3, -0.2]], &Device::flex().autodiff());
-            labelwise.loss(z, &[vec![0]], &Moment { epoch, seed }).values()[0].0.clone()
-        };
-        assert_eq!(name(0.9, Some(1)), "bce");
-        assert_eq!(name(1.0, Some(1)), "f-measure");
-        // What dev is judged by is the same from the first epoch on.
-        assert_eq!(name(0.9, None), "f-measure");
+        for (loss, own) in [(Loss::FMeasure, "f-measure"), (Loss::MacroFMeasure, "macro-f-measure")] {
+            let of = |bce_epochs: usize, epoch: f64, thawed: f64, seed: Option<u64>| {
+                let z: Tensor<2> = Tensor::from_floats([[0.3, -0.2]], &Device::flex().autodiff());
+                let labelwise = labelwise(&labels, loss).with_bce_epochs(bce_epochs);
+                labelwise.loss(z, &[vec![0]], &Moment { epoch, thawed, seed }).terms()
+            };
+            let name = |bce_epochs, epoch, thawed, seed| of(bce_epochs, epoch, thawed, seed)[0].0.clone();
+            assert_eq!(name(1, 0.9, 0.9, Some(1)), "bce");
+            assert_eq!(name(1, 1.0, 1.0, Some(1)), own);
+            // Epochs in which only the head learns do not count.
+            assert_eq!(name(1, 2.5, 0.5, Some(1)), "bce");
+            assert_eq!(name(2, 3.5, 1.5, Some(1)), "bce");
+            assert_eq!(name(0, 0.0, 0.0, Some(1)), own);
+            // What dev is judged by is the same from the first epoch on.
+            assert_eq!(name(1, 0.9, 0.9, None), own);
+            let expected = (0.574_442_5 * 0.425_557_5 + 0.450_166 * 0.549_834) / 2.0;
+            for (name, weight, value) in [&of(1, 0.0, 0.0, Some(1))[1], &of(1, 0.0, 0.0, None)[1]] {
+                assert_eq!((name.as_str(), *weight), ("variance", 0.0));
+                assert!((value - expected).abs() < 1e-6, "{value} {expected}");
+            }
+        }
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub use table::{AnyHead, AnyHeadConfig, HEADS};
 
 pub(crate) use crate::seeds::DROPOUT;
 pub(crate) use document::DocumentVector;
-pub(crate) use labelwise::{Labelwise, select_columns};
+pub(crate) use labelwise::{BCE_EPOCHS, Labelwise, select_columns};
+pub(crate) use objective::Measured;
 pub(crate) use outputs::rows_of;
 pub(crate) use settings::setting;
 

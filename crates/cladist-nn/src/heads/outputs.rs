@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{HeadContext, HeadInput, Labelwise, Moment, Objective, columns, select_columns};
+use super::{HeadContext, HeadInput, Labelwise, Measured, Moment, Objective, columns, select_columns};
 use crate::blocks::Linear;
 use crate::encoder::linear;
 use crate::error::{Error, Result};
@@ -73,9 +73,10 @@ impl Outputs {
         let Some(shortlist) = context.shortlist else {
             return Ok(Self::All(context.outputs(fine, random)));
         };
-        if loss == Loss::Coherent {
+        if matches!(loss, Loss::Coherent | Loss::MacroFMeasure) {
+            let name = if loss == Loss::Coherent { "coherent" } else { "macro-f-measure" };
             return Err(Error::Head {
-                problem: "the loss `coherent` needs every label, and a shortlist has few".to_owned(),
+                problem: format!("the loss `{name}` needs every label, and a shortlist has few"),
                 remedy: "use another loss, or leave `shortlist.group_size` at 0",
             });
         }
@@ -136,9 +137,15 @@ impl Outputs {
                     return groups
                         .map_or_else(Objective::default, |groups| Objective::of("groups", hinge(groups)));
                 }
-                let (picked, places) = listed.step(groups.as_ref(), &gold, moment.seed);
-                let logits = listed.logits(vectors.fine, &picked, rows_of(input));
-                let objective = labelwise.loss(logits, &places, moment);
+                let objective = match &groups {
+                    Some(groups) if moment.seed.is_none() => {
+                        listed.measured(vectors.fine, groups, &gold, rows_of(input), moment, labelwise)
+                    }
+                    _ => {
+                        let (picked, places) = listed.step(groups.as_ref(), &gold, moment.seed);
+                        labelwise.loss(listed.logits(vectors.fine, &picked, rows_of(input)), &places, moment)
+                    }
+                };
                 match groups {
                     Some(groups) => {
                         let matched =
@@ -357,6 +364,29 @@ impl Listed {
         let place = |row: &u32| picked.binary_search(row).ok().map(|place| place as u32);
         let places = gold.iter().map(|rows| rows.iter().filter_map(place).collect()).collect();
         (picked, places)
+    }
+
+    /// What is measured, not learnt from: every document by its own groups and gold labels, so that its loss is the same in any
+    /// batch.
+    fn measured(
+        &self,
+        fine: Tensor<2>,
+        groups: &Tensor<2>,
+        gold: &[Vec<u32>],
+        rows: &Rows<'_>,
+        moment: &Moment,
+        labelwise: &Labelwise,
+    ) -> Objective {
+        let device = fine.device();
+        let mut all = Measured::default();
+        for (n, gold) in gold.chunks(1).enumerate() {
+            let (picked, places) = self.step(Some(&groups.clone().narrow(0, n, 1)), gold, None);
+            if !picked.is_empty() {
+                let logits = self.logits(fine.clone().narrow(0, n, 1), &picked, rows);
+                all.add(labelwise.loss(logits, &places, moment), 1);
+            }
+        }
+        all.objective(&device)
     }
 
     fn logits(&self, fine: Tensor<2>, picked: &[u32], rows: &Rows<'_>) -> Tensor<2> {

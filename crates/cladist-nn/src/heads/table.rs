@@ -17,7 +17,7 @@ use super::{
     label_sequence, layer_guided, light_xml, sgm, text_cnn, xml_cnn,
 };
 use crate::descriptions::DescriptionConfig;
-use crate::encoder::{LayerSet, Pooling};
+use crate::encoder::{EncoderConfig, LayerSet, Pooling};
 use crate::error::Result;
 
 /// Makes the one enum of heads, their settings by name, and what depends on which head it is.
@@ -114,6 +114,11 @@ macro_rules! heads {
             /// See [`HeadConfig::fit`].
             pub fn fit(&mut self, n_labels: usize) {
                 match self { $(Self::$variant(config) => config.fit(n_labels),)+ }
+            }
+
+            /// See [`HeadConfig::suit`].
+            pub fn suit(&mut self, encoder: &EncoderConfig) {
+                match self { $(Self::$variant(config) => config.suit(encoder),)+ }
             }
 
             /// See [`HeadConfig::build`].

@@ -69,7 +69,7 @@ fn designs() -> Vec<(String, Design)> {
         // `[CLS]` of a new encoder is the same whatever it reads.
         ("every-n", attentive(|config| (config.encode, config.vector) = (Encode::EveryN, Mean), multi)),
         ("sampled", attentive(|config| (config.encode, config.sample) = (Encode::Sampled, 6), multi)),
-        ("table", attentive(|config| config.encode = Encode::Table, multi)),
+        ("table", attentive(|config| (config.encode, config.vector) = (Encode::Table, Mean), multi)),
         ("per-label", attentive(|config| (config.output, config.blocks) = (Output::PerLabel, 2), multi)),
         ("bare", attentive(|config| (config.descriptions, config.feed_forward) = (false, 0), multi)),
         ("f-measure", attentive(|config| config.loss = Loss::BceAndF, multi)),
@@ -254,7 +254,7 @@ fn every_parameter_gets_a_gradient() {
         // At several times, for heads that change what they learn as they go.
         for (seed, epoch) in [(1, 0.0), (2, 1.5), (3, 40.0)] {
             let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Training { seed });
-            let moment = Moment { epoch, seed: Some(seed) };
+            let moment = Moment { epoch, thawed: epoch, seed: Some(seed) };
             let (network, descriptions) = (&model.network, model.descriptions());
             let labels = label_states(network, descriptions, &toy.gold, &moment, None, &mut None);
             let input = HeadInput::of(&encoded, labels.as_ref());
@@ -291,6 +291,7 @@ fn it_is_the_same_after_saving_and_loading() {
         assert!(first.contains_key("head.safetensors"), "{:?}", first.keys());
         let has_tree = matches!(design.head, AnyHeadConfig::CodingTree(_));
         assert_eq!(first.contains_key("coding_trees.json"), has_tree, "{name}: {:?}", first.keys());
+        let design = Design { head: model.head_config().clone(), ..design };
         let loaded = NeuralModel::load(
             &path,
             design,

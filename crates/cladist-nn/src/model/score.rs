@@ -10,13 +10,13 @@ use super::NeuralModel;
 use super::components::{Answers, Chunk, Pass};
 use crate::encoder::{Encoded, LayerSet, Mode};
 use crate::error::Error;
-use crate::heads::{HeadInput, Moment};
+use crate::heads::{HeadInput, Measured, Moment};
 use crate::tokens::{BUDGET, CHUNK, Pool, Sequence, TokenBatch, Windows, numbered, sorted_by_tokens};
 
 /// A score and, if gold labels were given, a loss.
 pub(crate) struct Judged {
     pub(crate) rows: Vec<Vec<(LabelId, f32)>>,
-    /// Mean loss over documents.
+    /// The loss of all documents together, whatever the batches they were scored in.
     pub(crate) loss: f64,
 }
 
@@ -30,20 +30,31 @@ impl NeuralModel {
         request: &Request<'_>,
         passes: &mut [Box<dyn Pass + '_>],
     ) -> cladist_core::Result<Judged> {
+        self.run_within(BUDGET, documents, gold, request, passes)
+    }
+
+    /// The same in batches of so many tokens.
+    pub(crate) fn run_within(
+        &self,
+        budget: usize,
+        documents: &[Vec<Sequence>],
+        gold: Option<&[LabelSet]>,
+        request: &Request<'_>,
+        passes: &mut [Box<dyn Pass + '_>],
+    ) -> cladist_core::Result<Judged> {
         let windows = numbered(documents);
         let mut rows: Vec<Vec<(LabelId, f32)>> = vec![Vec::new(); windows.len()];
-        let mut loss = 0.0;
+        let mut measured = Measured::default();
         let by_head = !passes.iter().any(|pass| pass.scores_labels());
         // Pooling windows needs every label's score, and so does choosing among labels of some levels.
         let early = windows.len() == documents.len() && request.levels.is_none();
         let top_k = request.top_k.filter(|_| early);
         let layers = self.network.head.layers(request.levels.as_ref());
-        self.each_batch(&windows, &layers, request, |batch, input| {
+        self.each_batch_within(budget, &windows, &layers, request, |batch, input| {
             if let Some(gold) = gold {
                 let gold: Vec<LabelSet> = batch.iter().map(|&n| gold[windows[n].0].clone()).collect();
-                let objective = self.network.head.objective(input, &gold, &Moment { epoch: 0.0, seed: None });
-                let total = objective.total().map_or(0.0, |total| f64::from(total.into_scalar::<f32>()));
-                loss += total * batch.len() as f64;
+                let moment = Moment { epoch: 0.0, thawed: 0.0, seed: None };
+                measured.add(self.network.head.objective(input, &gold, &moment), batch.len());
             }
             if by_head {
                 let scored = self.network.head.score(input, top_k);
@@ -51,12 +62,11 @@ impl NeuralModel {
             }
             passes.iter_mut().for_each(|pass| pass.take(batch, input));
         })?;
-        loss /= windows.len().max(1) as f64;
         if windows.len() > documents.len() {
             rows = pool(documents, rows, self.design.tokens.pool);
         }
         rows.iter_mut().for_each(|row| request.narrow(row, &self.taxonomy));
-        Ok(Judged { rows, loss })
+        Ok(Judged { rows, loss: measured.loss() })
     }
 
     /// Runs the encoder on windows of similar length at a time; `work` gets the numbers of the windows and their states.
@@ -65,11 +75,22 @@ impl NeuralModel {
         windows: &Windows<'_>,
         layers: &LayerSet,
         request: &Request<'_>,
+        work: impl FnMut(&[usize], &HeadInput<'_>),
+    ) -> cladist_core::Result<()> {
+        self.each_batch_within(BUDGET, windows, layers, request, work)
+    }
+
+    fn each_batch_within(
+        &self,
+        budget: usize,
+        windows: &Windows<'_>,
+        layers: &LayerSet,
+        request: &Request<'_>,
         mut work: impl FnMut(&[usize], &HeadInput<'_>),
     ) -> cladist_core::Result<()> {
         let lengths: Vec<usize> = windows.iter().map(|(_, sequence)| sequence.len()).collect();
         let lent = self.components.lend(&self.network, self.packed.as_ref());
-        for batch in sorted_by_tokens(&lengths, BUDGET) {
+        for batch in sorted_by_tokens(&lengths, budget) {
             request.job.cancel.check()?;
             let sequences: Vec<&Sequence> = batch.iter().map(|&n| windows[n].1).collect();
             let encoded = self.encode(&sequences, layers);

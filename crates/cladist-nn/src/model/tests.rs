@@ -2,10 +2,12 @@
 
 use std::fs;
 
-use cladist_core::{Classifier, ErrorKind, Job, LabelId, Request};
+use cladist_core::{Classifier, ErrorKind, Job, LabelId, LabelSet, Request};
 
 use super::*;
+use crate::heads::flat::FlatConfig;
 use crate::heads::label_attention::LabelAttentionConfig;
+use crate::losses::Loss;
 use crate::tokens::{Pool, TokensConfig};
 use crate::toy::{Toy, design, fitting, flat, golden};
 
@@ -184,4 +186,42 @@ fn labels_that_are_read_first_stop_when_they_are_asked_to() {
     model.prepare(&cancel).unwrap();
     cancel.cancel();
     assert_eq!(model.prepare(&cancel).unwrap_err().kind(), ErrorKind::Cancelled);
+}
+
+#[test]
+fn the_loss_of_documents_depends_neither_on_batches_nor_on_their_order() {
+    let toy = Toy::new(Task::MultiLabel);
+    let with = |loss: Loss, shortlist: ShortlistConfig| {
+        let head = AnyHeadConfig::Flat(FlatConfig { loss, ..FlatConfig::default() });
+        (loss, shortlist, Design { shortlist, ..design(head, Task::MultiLabel) })
+    };
+    let (none, few) = (
+        ShortlistConfig::default(),
+        ShortlistConfig { group_size: 2, top_groups: 1, ..ShortlistConfig::default() },
+    );
+    let losses = [Loss::Bce, Loss::FMeasure, Loss::MacroFMeasure, Loss::BceAndF, Loss::Focal, Loss::Ranking];
+    let all = losses.map(|loss| with(loss, none));
+    let listed = [Loss::Bce, Loss::FMeasure, Loss::Ranking].map(|loss| with(loss, few));
+    for (loss, shortlist, design) in all.into_iter().chain(listed) {
+        let mut model = toy.model(design, 1);
+        model.network = model.network.valid();
+        let tokens = model.tokenize(&toy.documents).unwrap();
+        let of = |budget: usize, tokens: &[Vec<Sequence>], gold: &[LabelSet]| {
+            model.run_within(budget, tokens, Some(gold), &Request::default(), &mut []).unwrap().loss
+        };
+        let whole = of(10_000, &tokens, &toy.gold);
+        assert!(whole > 0.0, "{loss:?}");
+        let reversed: Vec<_> = tokens.iter().rev().cloned().collect();
+        let gold: Vec<_> = toy.gold.iter().rev().cloned().collect();
+        for (budget, tokens, gold) in [
+            (20, &tokens, &toy.gold),
+            (1, &tokens, &toy.gold),
+            (10_000, &reversed, &gold),
+            (20, &reversed, &gold),
+        ] {
+            let loss_of = of(budget, tokens, gold);
+            let what = (loss, shortlist.group_size, budget);
+            assert!((loss_of - whole).abs() < 2e-6, "{what:?}: {loss_of} instead of {whole}");
+        }
+    }
 }

@@ -138,7 +138,7 @@ fn check(file: &str, pool: Pool, task: Task) {
         let at = step as usize;
         let (batch, gold) = golden_file.batch(step + 1, &taxonomy, task);
         let encoded = network.encoder.encode(&batch, &layers, Mode::Training { seed: step });
-        let moment = Moment { epoch: 0.0, seed: Some(step) };
+        let moment = Moment { epoch: 0.0, thawed: 0.0, seed: Some(step) };
         let objective = network.head.objective(&HeadInput::new(&encoded), &gold, &moment);
         let loss = objective.total().unwrap();
         near(f64::from(loss.clone().inner().into_scalar::<f32>()), losses[at], &format!("loss {step}"));
@@ -185,7 +185,7 @@ fn stepped(network: Network, toy: &crate::toy::Toy, model: &crate::model::Neural
     let sequences: Vec<&Sequence> = tokens.iter().flatten().collect();
     let encoded =
         network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Training { seed: 1 });
-    let moment = Moment { epoch: 0.0, seed: Some(1) };
+    let moment = Moment { epoch: 0.0, thawed: 0.0, seed: Some(1) };
     let objective = network.head.objective(&HeadInput::new(&encoded), &toy.gold, &moment);
     let mut sum = GradientSum::default();
     drop(encoded);

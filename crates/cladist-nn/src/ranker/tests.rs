@@ -134,7 +134,7 @@ fn a_matcher_alone_learns_by_the_squared_hinge_of_groups() {
     let encoded =
         model.network.encoder.encode(&TokenBatch::new(&sequences), &model.layers, Mode::Inference(None));
     let input = HeadInput::new(&encoded);
-    let moment = Moment { epoch: 0.0, seed: None };
+    let moment = Moment { epoch: 0.0, thawed: 0.0, seed: None };
     let terms = model.network.head.objective(&input, &toy.gold, &moment).values();
     let logits = to_vec(model.network.head.groups(&input).unwrap());
     let mut expected = 0.0;

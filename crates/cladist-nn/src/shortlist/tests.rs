@@ -56,7 +56,7 @@ fn learnt(model: &NeuralModel, toy: &Toy) -> (BTreeMap<String, f64>, GradientSum
     let encoded = model.network.encoder.encode(&batch, &model.layers, Mode::Training { seed: 5 });
     let rows = model.table().map(Rows::learning);
     let input = HeadInput { rows: rows.as_ref(), ..HeadInput::new(&encoded) };
-    let moment = Moment { epoch: 0.0, seed: Some(5) };
+    let moment = Moment { epoch: 0.0, thawed: 0.0, seed: Some(5) };
     let objective = model.network.head.objective(&input, &toy.gold, &moment);
     let terms = objective.values().into_iter().collect();
     let mut gradients = objective.total().unwrap().backward();

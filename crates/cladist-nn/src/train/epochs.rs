@@ -66,6 +66,11 @@ impl Epochs {
         epoch as f64 + updates as f64 / self.updates(epoch).max(1) as f64
     }
 
+    /// Epochs that all has learnt for, when the head has for so many.
+    pub(super) fn thawed(&self, learnt: f64) -> f64 {
+        (learnt - self.frozen as f64).max(0.0)
+    }
+
     /// A step and the number of all, counted from when all learns; `None` before.
     pub(super) fn place(&self, step: u64) -> Option<(u64, u64)> {
         let frozen = self.before(self.frozen);
@@ -112,6 +117,7 @@ mod tests {
             assert_eq!(epochs.len(), 5);
             assert!((0..5).all(|epoch| epochs.updates(epoch) == updates(epoch)));
             assert_eq!(epochs.total(), (0..5).map(updates).sum::<u64>());
+            assert_eq!((epochs.thawed(1.5), epochs.thawed(2.0), epochs.thawed(3.5)), (0.0, 0.0, 1.5));
             let frozen = updates(0) + updates(1);
             assert_eq!(epochs.place(frozen - 1), None);
             assert_eq!(epochs.place(frozen + 1), Some((1, epochs.total() - frozen)));

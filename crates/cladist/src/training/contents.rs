@@ -43,6 +43,12 @@ pub(super) fn is_ours(name: &str) -> bool {
     FILES.contains(&name)
         || FOLDERS.iter().any(|(folder, _)| *folder == name)
         || (name.starts_with("rejects-") && name.ends_with(".jsonl"))
+        || is_draft(name)
+}
+
+/// Whether a process that was killed left this half-written.
+pub(super) fn is_draft(name: &str) -> bool {
+    name.starts_with('.') && [".draft-", ".old-", ".gone"].iter().any(|mark| name.contains(mark))
 }
 
 fn is_report(name: &str) -> bool {
@@ -77,9 +83,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
 pub(super) fn foreign(out: &Path) -> Result<Vec<String>> {
     let mut foreign: Vec<String> = names(out)?.into_iter().filter(|name| !is_ours(name)).collect();
     for (folder, is_ours) in FOLDERS {
-        // Hidden names are drafts that a killed process left.
-        let others =
-            names(&out.join(folder))?.into_iter().filter(|name| !name.starts_with('.') && !is_ours(name));
+        let others = names(&out.join(folder))?.into_iter().filter(|name| !is_draft(name) && !is_ours(name));
         foreign.extend(others.map(|name| format!("{folder}/{name}")));
     }
     Ok(foreign)
@@ -94,6 +98,7 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let ours = [
             "config.toml",
+            ".config.toml.draft-4242-18b9-7",
             "reports/dev.json",
             "reports/test-labels.tsv",
             "analysis/labels-runs-svm.svg",

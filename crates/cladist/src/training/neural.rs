@@ -11,6 +11,7 @@ use cladist_core::decode::{Decoded, Rule};
 use cladist_core::metrics;
 use cladist_core::pipeline::Pipeline;
 use cladist_core::{Cancel, Job, LabelCounts, Scores, Taxonomy};
+use cladist_nn::descriptions::Cut;
 use cladist_nn::device;
 use cladist_nn::model::{NeuralModel, Start};
 use cladist_nn::source::EncoderSource;
@@ -19,7 +20,7 @@ use cladist_nn::train::{Examples, Measure, Outcome, Plan, journal, train};
 use super::dev;
 use super::place::{Place, Taking};
 use super::{Best, Summary, Training, write_card};
-use crate::config::{Common, NeuralRecipe, RunConfig};
+use crate::config::{Common, NeuralRecipe, Recipe, RunConfig};
 use crate::corpora::{DataCard, Documents, Loaded};
 use crate::error::{Error, Result};
 use crate::folders;
@@ -90,6 +91,18 @@ fn work_in(
             work.tell(&Event::Tensors { what, names });
         }
     }
+    if let Some(Cut { n_labels, max_tokens }) = model.cut_descriptions() {
+        let (head, all) = (config.head(), taxonomy.n_labels());
+        work.tell(&Event::Warning(format!(
+            "{n_labels} of {all} label descriptions are longer than the {max_tokens} tokens that are read of them \
+             (`{head}.max_tokens`)"
+        )));
+    }
+    // Settings that followed from the encoder belong to the model.
+    let mut kept = config.clone();
+    if let Recipe::Neural(recipe) = &mut kept.recipe {
+        recipe.head = model.head_config().clone();
+    }
     work.tell(&Event::Begins {
         head: config.head(),
         encoder: &recipe.encoder,
@@ -130,7 +143,7 @@ fn work_in(
     let scores = dev.map(|dev| Ok::<_, Error>((dev, dev::score(&pipeline, &config.common, dev, work)?)));
     let chosen = dev::choose(&mut pipeline, &config.common, scores.transpose()?, &work.cancel)?;
     let parts = Parts {
-        config: config.clone(),
+        config: kept,
         pipeline,
         network: Some(Arc::clone(&classifier)),
         linear: None,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cladist_nn::train::checkpoint;
 use cladist_nn::train::lock::{LOCK, RunLock};
 
-use super::contents::{foreign, is_ours, names};
+use super::contents::{foreign, is_draft, is_ours, names};
 use crate::error::{Error, Result};
 use crate::folders::{BUNDLE, CHECKPOINTS, CONFIG, DATA, REJECTS, is_finished};
 
@@ -38,7 +38,8 @@ pub(crate) fn check(out: &Path, overwrite: bool) -> Result<()> {
 
 /// Whether nothing is there but what a training writes before its settings.
 pub(crate) fn never_began(out: &Path) -> Result<bool> {
-    Ok(out.is_dir() && names(out)?.iter().all(|name| [LOCK, DATA, REJECTS].contains(&name.as_str())))
+    let early = |name: &String| [LOCK, DATA, REJECTS].contains(&name.as_str()) || is_draft(name);
+    Ok(out.is_dir() && names(out)?.iter().all(early))
 }
 
 /// The right to replace a run: whoever trains in it must be done.
@@ -165,6 +166,10 @@ mod tests {
             let folder = folder(names);
             assert!(check(folder.path(), true).is_ok(), "{names:?}");
         }
+        // Killed while it wrote its settings.
+        let draft = folder(&[LOCK, DATA, ".config.toml.draft-4242-18b9-7"]);
+        assert!(never_began(draft.path()).unwrap() && check(draft.path(), true).is_ok());
+        assert!(!never_began(folder(&[LOCK, "notes.txt"]).path()).unwrap());
         let unfinished = folder(&[DATA, CONFIG]);
         assert!(matches!(check(unfinished.path(), false), Err(Error::Unfinished(_))));
     }

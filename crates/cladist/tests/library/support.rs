@@ -16,6 +16,11 @@ const TOPICS: [(&str, &str, [&str; 4]); 3] = [
 ];
 
 pub(crate) fn taxonomy() -> Taxonomy {
+    labels().build().unwrap()
+}
+
+/// The labels, to be described.
+pub(crate) fn labels() -> Builder {
     let (mut builder, origin) = (Builder::new(), Origin::default());
     for id in ["animals", "machines"] {
         builder.edge(None, id, &origin);
@@ -23,7 +28,7 @@ pub(crate) fn taxonomy() -> Taxonomy {
     for (label, parent, _) in TOPICS {
         builder.edge(Some(parent), label, &origin);
     }
-    builder.build().unwrap()
+    builder
 }
 
 pub(crate) fn documents(split: &str, per_topic: usize) -> Vec<Document> {

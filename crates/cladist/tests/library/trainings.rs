@@ -8,7 +8,7 @@ use cladist::{
     BadLinePolicy, Error, ErrorKind, Event, Observer, OpenOptions, PredictOptions, Summary, Training, Work,
 };
 
-use crate::support::{Heard, bytes, corpus, documents, files, network, settings};
+use crate::support::{Heard, bytes, corpus, documents, files, labels, network, settings};
 
 #[test]
 fn documents_in_memory_train_the_same_model_as_their_files() {
@@ -136,4 +136,33 @@ fn events_are_sentences() {
     let event = Event::Tensors { what: "is not used", names: &["a".to_owned(), "b".to_owned()] };
     assert_eq!(event.to_string(), "of the encoder's weights, `a` and 1 more is not used");
     assert!(Event::Warning(String::new()).is_warning() && !event.is_warning());
+}
+
+#[test]
+fn a_bundle_keeps_what_followed_from_its_encoder_and_cut_descriptions_are_counted() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("run");
+    let mut builder = labels();
+    builder.describe(cladist::core::taxonomy::Label {
+        id: "cats".to_owned(),
+        description: Some("purr whiskers meow kitten ".repeat(5)),
+        ..Default::default()
+    });
+    let corpus = cladist::corpus::Corpus { taxonomy: builder.build().unwrap(), ..corpus() };
+    let set = ["encoder=scratch:tiny", "train.epochs=1", "refit=never", "label-attention.max_tokens=16"];
+    let heard = Heard::default();
+    let training = Training::new(settings("label-attention", &set)).corpus(corpus).observe(&heard);
+    training.out(&out).run().unwrap().open(&OpenOptions::default()).unwrap();
+    let heads = |path: &str| {
+        let text = std::fs::read_to_string(out.join(path)).unwrap();
+        text.lines().find(|line| line.starts_with("heads = ")).unwrap().to_owned()
+    };
+    // What was asked for, and what came of it.
+    assert_eq!(
+        (heads("config.toml").as_str(), heads("bundle/config.toml").as_str()),
+        ("heads = 0", "heads = 2")
+    );
+    let heard = heard.0.lock().unwrap();
+    let said = "1 of 5 label descriptions are longer than the 16 tokens that are read of them";
+    assert!(heard.iter().any(|line| line.contains(said)), "{heard:?}");
 }

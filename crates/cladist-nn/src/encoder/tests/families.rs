@@ -9,7 +9,7 @@ use super::super::slots::slots;
 use super::*;
 use crate::model::{NeuralModel, Start};
 use crate::source::EncoderSource;
-use crate::toy::{bytes, on_threads};
+use crate::toy::{bytes, near, on_threads};
 use crate::train::TrainConfig;
 use crate::train::tests::{Run, Stop, quick};
 
@@ -195,4 +195,24 @@ fn frozen_layers_take_the_bias_by_distance_along() {
     assert!(learns(0).contains(&"distance_bias".to_owned()));
     let some = learns(2);
     assert!(some.iter().all(|name| name.starts_with("layers.2.")) && some.len() == 12, "{some:?}");
+}
+
+#[test]
+fn layers_that_do_not_learn_run_without_dropout() {
+    for family in ["bert", "electra", "mpnet"] {
+        let load = || Encoder::load(&golden(family), false, 1, &device()).unwrap().0.with_dropout(0.3);
+        let n_layers = load().n_layers();
+        let batch = batch(&[9, 4]);
+        let states = |encoder: &Encoder, mode: Mode<'_>, layer: usize| {
+            to_vec(encoder.encode(&batch, &[layer].into_iter().collect(), mode).packed(layer))
+        };
+        let (training, other) = (Mode::Training { seed: 1 }, Mode::Training { seed: 2 });
+        let all = load().freeze(usize::MAX);
+        near(&states(&all, training, n_layers), &states(&all, Mode::Inference(None), n_layers), 1e-6);
+        let some = load().freeze(1);
+        near(&states(&some, training, 1), &states(&some, Mode::Inference(None), 1), 1e-6);
+        assert!(states(&some, training, n_layers) != states(&some, other, n_layers), "{family}");
+        let none = load();
+        assert!(states(&none, training, 0) != states(&none, other, 0), "{family}");
+    }
 }

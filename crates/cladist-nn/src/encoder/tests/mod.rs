@@ -216,7 +216,7 @@ fn gradients_through_dropout_are_slopes_of_the_loss() {
     let loss = |values: &crate::parameters::Tensors| {
         let network = replace(network.clone(), values.clone()).unwrap();
         let encoded = network.encoder.encode(&batch, &model.layers, Mode::Training { seed: 7 });
-        let moment = Moment { epoch: 0.0, seed: Some(7) };
+        let moment = Moment { epoch: 0.0, thawed: 0.0, seed: Some(7) };
         let objective = network.head.objective(&HeadInput::new(&encoded), &toy.gold, &moment);
         (objective.total().unwrap(), network)
     };

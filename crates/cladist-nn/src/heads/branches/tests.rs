@@ -45,7 +45,7 @@ fn a_label_of_several_branches_has_one_probability() {
 /// The loss of a batch and the names of its terms.
 fn loss(model: &NeuralModel, toy: &Toy) -> (f64, Vec<String>) {
     let encoded = toy.encoded(model);
-    let moment = Moment { epoch: 0.0, seed: None };
+    let moment = Moment { epoch: 0.0, thawed: 0.0, seed: None };
     let objective = model.network.head.objective(&HeadInput::new(&encoded), &toy.gold, &moment);
     let names = objective.values().into_iter().map(|(name, _)| name).collect();
     (f64::from(objective.total().unwrap().into_scalar::<f32>()), names)

@@ -291,7 +291,7 @@ fn they_are_driven_apart_when_it_is_time() {
     let model = model(&toy, config);
     let documents = toy.encoded(&model);
     let terms = |epoch, seed| {
-        let moment = Moment { epoch, seed };
+        let moment = Moment { epoch, thawed: epoch, seed };
         let values = head(&model).objective(&HeadInput::new(&documents), &toy.gold, &moment).values();
         values.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
     };
@@ -398,7 +398,7 @@ fn with_every_label_on_the_list_experts_are_as_without() {
         let encoded = toy.encoded(model);
         let rows = model.table().map(Rows::new);
         let input = HeadInput { rows: rows.as_ref(), ..HeadInput::new(&encoded) };
-        let moment = Moment { epoch: 9.0, seed: Some(5) };
+        let moment = Moment { epoch: 9.0, thawed: 9.0, seed: Some(5) };
         model.network.head.objective(&input, &toy.gold, &moment).values()
     };
     let (of_all, of_listed) = (learnt(&dense), learnt(&listed));

@@ -110,7 +110,7 @@ fn walks_are_drawn_when_it_is_time_and_the_same_from_the_same_seed() {
     let model = model(&toy, config);
     let documents = toy.encoded(&model);
     let values = |epoch, seed| {
-        let moment = Moment { epoch, seed };
+        let moment = Moment { epoch, thawed: epoch, seed };
         head(&model).objective(&HeadInput::new(&documents), &toy.gold, &moment).values()
     };
     let names = |epoch, seed| values(epoch, seed).into_iter().map(|(name, _)| name).collect::<Vec<_>>();

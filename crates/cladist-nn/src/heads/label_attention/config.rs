@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::descriptions::{DescriptionConfig, DescriptionVector};
+use crate::descriptions::{DescriptionConfig, DescriptionVector, MAX_TOKENS};
+use crate::encoder::EncoderConfig;
 use crate::error::Result;
+use crate::heads::BCE_EPOCHS;
 use crate::heads::settings::{check_rates, setting};
 use crate::losses::Loss;
 
@@ -54,7 +56,7 @@ pub struct LabelAttentionConfig {
     pub vector: DescriptionVector,
     /// Tokens that a convolution under the attention sees at once: an odd number; 0 has none.
     pub convolution: usize,
-    /// Attention heads; 0 has one for each 64 of the encoder's width.
+    /// Attention heads; 0 has as many as the encoder's own layers.
     pub heads: usize,
     /// Blocks on top of each other.
     pub blocks: usize,
@@ -64,8 +66,11 @@ pub struct LabelAttentionConfig {
     pub output: Output,
     /// Dropout inside the blocks.
     pub dropout: f64,
-    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `macro-f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
+    /// Epochs that `f-measure` and `macro-f-measure` learn as `bce` first, from when the encoder learns.
+    pub bce_epochs: usize,
 }
 
 impl Default for LabelAttentionConfig {
@@ -76,7 +81,7 @@ impl Default for LabelAttentionConfig {
             sample: 500,
             descriptions: true,
             path: false,
-            max_tokens: 32,
+            max_tokens: MAX_TOKENS,
             vector: DescriptionVector::default(),
             convolution: 0,
             heads: 0,
@@ -85,6 +90,7 @@ impl Default for LabelAttentionConfig {
             output: Output::default(),
             dropout: 0.1,
             loss: Loss::default(),
+            bce_epochs: BCE_EPOCHS,
         }
     }
 }
@@ -98,6 +104,13 @@ impl LabelAttentionConfig {
             vector: self.vector,
             at_start_only: self.encode == Encode::Table,
         })
+    }
+
+    /// As many attention heads as the encoder's layers have, if nobody says how many; word vectors have no layers.
+    pub(super) fn take_heads(&mut self, encoder: &EncoderConfig) {
+        if self.heads == 0 && encoder.n_layers > 0 {
+            self.heads = encoder.n_heads;
+        }
     }
 
     /// The number of attention heads for an encoder of this width, if all is well.
@@ -126,6 +139,7 @@ impl LabelAttentionConfig {
             return Err(setting("label-attention.feed_forward", "0 to 16", feed_forward));
         }
         check_rates(&[("label-attention.dropout", *dropout)])?;
+        // What 0 meant before models kept the number, and means for word vectors.
         let n = if *heads == 0 { (hidden / 64).max(1) } else { *heads };
         if hidden.is_multiple_of(n) {
             Ok(n)

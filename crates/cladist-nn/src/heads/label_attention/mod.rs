@@ -35,7 +35,7 @@ use super::{
 };
 use crate::blocks::{Convolution, Linear, Matrix};
 use crate::descriptions::DescriptionConfig;
-use crate::encoder::{LayerSet, place};
+use crate::encoder::{EncoderConfig, LayerSet, place};
 use crate::error::Result;
 use crate::fused::by_rows;
 use block::Setting;
@@ -84,6 +84,10 @@ impl HeadConfig for LabelAttentionConfig {
         Masking::Alone
     }
 
+    fn suit(&mut self, encoder: &EncoderConfig) {
+        self.take_heads(encoder);
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelAttention> {
         let (hidden, device) = (context.hidden_size, context.device);
         let n_heads = self.checked_heads(hidden)?;
@@ -110,7 +114,7 @@ impl HeadConfig for LabelAttentionConfig {
                 output: (self.output == Output::Shared).then(|| output(vec![context.shared_bias()], random)),
             },
             outputs: (self.output == Output::PerLabel).then(|| output(context.biases(), random)),
-            labelwise: Labelwise::new(context, self.loss),
+            labelwise: Labelwise::new(context, self.loss).with_bce_epochs(self.bce_epochs),
             config: self.clone(),
             n_heads,
             hidden,

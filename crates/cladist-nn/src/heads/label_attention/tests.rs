@@ -120,7 +120,7 @@ fn the_encoder_learns_from_descriptions_where_it_should() {
         // A token of `gold-fund` that no document has.
         let id = *of_labels.iter().find(|id| !of_documents.contains(id)).unwrap() as usize;
         let documents = toy.encoded(&model);
-        let moment = Moment { epoch: 0.0, seed: Some(1) };
+        let moment = Moment { epoch: 0.0, thawed: 0.0, seed: Some(1) };
         let descriptions = model.descriptions();
         let labels = label_states(&model.network, descriptions, &toy.gold, &moment, Some(0), &mut None);
         assert_eq!(labels.is_some(), encode != Encode::Table);
@@ -139,7 +139,7 @@ fn vectors_stay_until_they_are_due() {
     let toy = Toy::new(Task::MultiLabel);
     let config = LabelAttentionConfig { encode: Encode::EveryN, refresh: 2, ..Default::default() };
     let (first, second) = (toy.model(attentive(config.clone()), 1), toy.model(attentive(config), 2));
-    let moment = Moment { epoch: 0.0, seed: Some(1) };
+    let moment = Moment { epoch: 0.0, thawed: 0.0, seed: Some(1) };
     let mut kept = None;
     let mut vectors = |model: &NeuralModel, after: Option<u64>| {
         let descriptions = model.descriptions();
@@ -316,4 +316,31 @@ fn settings_that_do_not_fit_are_refused_by_name() {
     refused(LabelAttentionConfig { refresh: 0, ..default() }, "label-attention.refresh");
     refused(LabelAttentionConfig { sample: 0, ..default() }, "label-attention.sample");
     refused(LabelAttentionConfig { max_tokens: 100_000, ..default() }, "max_tokens");
+}
+
+#[test]
+fn a_new_model_has_the_encoders_number_of_attention_heads_and_an_old_bundle_its_own() {
+    let toy = Toy::new(Task::MultiLabel);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    let design = attentive(LabelAttentionConfig::default());
+    let made = toy.model(design.clone(), 1);
+    // Two of the tiny encoder, whose width of 64 was one head before.
+    assert_eq!((made.network.encoder.config().n_heads, head(&made).n_heads), (2, 2));
+    let AnyHeadConfig::LabelAttention(kept) = made.head_config() else { panic!("another head") };
+    assert_eq!(kept.heads, 2);
+    let writer = Writer::create(&path, "model").unwrap();
+    made.save(&writer).unwrap();
+    writer.finish().unwrap();
+    let load = |head: &AnyHeadConfig| {
+        let design = Design { head: head.clone(), ..design.clone() };
+        let (taxonomy, counts) = (toy.taxonomy.clone(), toy.counts());
+        NeuralModel::load(&path, design, taxonomy, &counts, &Device::flex(), &Cancel::default()).unwrap()
+    };
+    let scores = |model: &NeuralModel| model.score(&toy.documents, &Request::default()).unwrap();
+    let made = made.ready();
+    assert_eq!(scores(&load(made.head_config())), scores(&made));
+    let old = load(&design.head);
+    assert_eq!(head(&old).n_heads, 1);
+    assert!(scores(&old) != scores(&made));
 }

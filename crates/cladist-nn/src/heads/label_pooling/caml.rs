@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::Common;
 pub use super::LabelPooling;
 use crate::blocks::{Convolution, Linear, Matrix};
-use crate::descriptions::{DescriptionConfig, DescriptionVector};
+use crate::descriptions::{DescriptionConfig, DescriptionVector, MAX_TOKENS};
 use crate::error::Result;
 use crate::heads::settings::{check_matrix, check_rates, check_weights, check_widths, setting};
-use crate::heads::{HeadConfig, HeadContext, Masking};
+use crate::heads::{BCE_EPOCHS, HeadConfig, HeadContext, Masking};
 use crate::losses::Loss;
 
 /// One line of help.
@@ -33,8 +33,11 @@ pub struct CamlConfig {
     pub max_tokens: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `macro-f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
+    /// Epochs that `f-measure` and `macro-f-measure` learn as `bce` first, from when the encoder learns.
+    pub bce_epochs: usize,
 }
 
 impl Default for CamlConfig {
@@ -43,9 +46,10 @@ impl Default for CamlConfig {
             filters: 256,
             kernel: 9,
             description_weight: 0.0,
-            max_tokens: 32,
+            max_tokens: MAX_TOKENS,
             dropout: 0.2,
             loss: Loss::default(),
+            bce_epochs: BCE_EPOCHS,
         }
     }
 }
@@ -67,7 +71,7 @@ impl HeadConfig for CamlConfig {
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
-        let Self { filters, kernel, description_weight, max_tokens: _, dropout, loss } = *self;
+        let Self { filters, kernel, description_weight, max_tokens: _, dropout, loss, bce_epochs } = *self;
         check_widths(&[("caml.filters", filters)])?;
         if kernel.is_multiple_of(2) || kernel > 99 {
             return Err(setting("caml.kernel", "an odd number up to 99", kernel));
@@ -83,7 +87,7 @@ impl HeadConfig for CamlConfig {
             queries: Some(Matrix::new(filters, n_labels, &mut random, device)),
             outputs: Some(context.outputs(filters, &mut random)),
             described: (description_weight > 0.0).then(|| Linear::new(hidden, filters, &mut random, device)),
-            common: Common { description_weight, ..Common::new(context, dropout, loss) },
+            common: Common { description_weight, ..Common::new(context, dropout, loss, bce_epochs) },
         })
     }
 }

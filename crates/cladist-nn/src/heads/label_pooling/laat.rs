@@ -9,7 +9,7 @@ use super::{Common, Projection, normal_matrix};
 use crate::blocks::Linear;
 use crate::error::Result;
 use crate::heads::settings::{check_rates, check_widths};
-use crate::heads::{HeadConfig, HeadContext, Masking};
+use crate::heads::{BCE_EPOCHS, HeadConfig, HeadContext, Masking};
 use crate::losses::Loss;
 
 /// One line of help.
@@ -26,13 +26,16 @@ pub struct LaatConfig {
     pub width: usize,
     /// Dropout on token states.
     pub dropout: f64,
-    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `macro-f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
+    /// Epochs that `f-measure` and `macro-f-measure` learn as `bce` first, from when the encoder learns.
+    pub bce_epochs: usize,
 }
 
 impl Default for LaatConfig {
     fn default() -> Self {
-        Self { width: 512, dropout: 0.3, loss: Loss::default() }
+        Self { width: 512, dropout: 0.3, loss: Loss::default(), bce_epochs: BCE_EPOCHS }
     }
 }
 
@@ -44,7 +47,7 @@ impl HeadConfig for LaatConfig {
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
-        let Self { width, dropout, loss } = *self;
+        let Self { width, dropout, loss, bce_epochs } = *self;
         check_widths(&[("laat.width", width)])?;
         check_rates(&[("laat.dropout", dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
@@ -58,7 +61,7 @@ impl HeadConfig for LaatConfig {
                 Linear::normal(hidden, n_labels, DEVIATION, &mut random, device).with_bias(context.biases()),
             ),
             described: None,
-            common: Common::new(context, dropout, loss),
+            common: Common::new(context, dropout, loss, bce_epochs),
         })
     }
 }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 pub use super::LabelPooling;
 use super::{Common, Projection, normal_matrix};
 use crate::blocks::Linear;
-use crate::descriptions::{DescriptionConfig, DescriptionVector};
+use crate::descriptions::{DescriptionConfig, DescriptionVector, MAX_TOKENS};
 use crate::error::Result;
 use crate::heads::settings::check_rates;
-use crate::heads::{HeadConfig, HeadContext, Masking};
+use crate::heads::{BCE_EPOCHS, HeadConfig, HeadContext, Masking};
 use crate::losses::Loss;
 
 /// One line of help.
@@ -32,8 +32,11 @@ pub struct LwanConfig {
     pub vector: DescriptionVector,
     /// Dropout on token states.
     pub dropout: f64,
-    /// The loss of any number of labels: `bce`, `f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or `coherent`.
+    /// The loss of any number of labels: `bce`, `f-measure`, `macro-f-measure`, `bce-and-f`, `focal`, `asymmetric`, `ranking` or
+    /// `coherent`.
     pub loss: Loss,
+    /// Epochs that `f-measure` and `macro-f-measure` learn as `bce` first, from when the encoder learns.
+    pub bce_epochs: usize,
 }
 
 impl Default for LwanConfig {
@@ -42,10 +45,11 @@ impl Default for LwanConfig {
             descriptions: false,
             refresh: 0,
             path: false,
-            max_tokens: 32,
+            max_tokens: MAX_TOKENS,
             vector: DescriptionVector::default(),
             dropout: 0.1,
             loss: Loss::default(),
+            bce_epochs: BCE_EPOCHS,
         }
     }
 }
@@ -67,14 +71,14 @@ impl HeadConfig for LwanConfig {
     }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelPooling> {
-        let Self { descriptions, refresh, dropout, loss, .. } = *self;
+        let Self { descriptions, refresh, dropout, loss, bce_epochs, .. } = *self;
         check_rates(&[("lwan.dropout", dropout)])?;
         let mut random = ChaCha8Rng::seed_from_u64(context.seed);
         let random = &mut random;
         let (hidden, n_labels, device) = (context.hidden_size, context.taxonomy.n_labels(), context.device);
         // He's deviation, √(2/inputs).
         let deviation = (2.0 / hidden as f32).sqrt();
-        let common = Common { refresh, ..Common::new(context, dropout, loss) };
+        let common = Common { refresh, ..Common::new(context, dropout, loss, bce_epochs) };
         let (projection, queries, outputs) = if descriptions {
             (Some(Projection::Biased(Linear::new(hidden, hidden, random, device))), None, None)
         } else {

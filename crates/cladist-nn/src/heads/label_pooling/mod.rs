@@ -72,9 +72,9 @@ pub(super) struct Common {
 }
 
 impl Common {
-    fn new(context: &HeadContext<'_>, dropout: f64, loss: Loss) -> Self {
+    fn new(context: &HeadContext<'_>, dropout: f64, loss: Loss, bce_epochs: usize) -> Self {
         Self {
-            labelwise: Labelwise::new(context, loss),
+            labelwise: Labelwise::new(context, loss).with_bce_epochs(bce_epochs),
             layer: context.n_layers,
             dropout,
             refresh: 0,

@@ -240,7 +240,7 @@ fn a_mask_in_training_leaves_a_finite_lower_loss() {
         lively(
             LabelSequenceConfig { mask_in_training, ..LabelSequenceConfig::default() },
             |head, input, toy| {
-                let moment = Moment { epoch: 0.0, seed: None };
+                let moment = Moment { epoch: 0.0, thawed: 0.0, seed: None };
                 found = head.objective(input, &toy.gold, &moment).values()[0].1;
             },
         );

@@ -161,7 +161,7 @@ fn with_last_layers_alone_it_is_the_flat_loss() {
     let model = toy.model(guided(LayerGuidedConfig { ties: table, dropout: 0.0, ..Default::default() }), 1);
     let encoded = toy.encoded(&model);
     let input = HeadInput::new(&encoded);
-    let moment = Moment { epoch: 0.0, seed: None };
+    let moment = Moment { epoch: 0.0, thawed: 0.0, seed: None };
     let total = model.network.head.objective(&input, &toy.gold, &moment).total().unwrap();
     let rows = model.network.head.score(&input, None);
     let mut flat = 0.0;

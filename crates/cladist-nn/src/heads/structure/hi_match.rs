@@ -26,7 +26,7 @@ use super::config::{of_all_levels, propagating};
 use super::gcn::GraphConvolution;
 use super::{Drops, Nodes, Propagation, Variant};
 use crate::blocks::Linear;
-use crate::descriptions::{DescriptionConfig, DescriptionVector};
+use crate::descriptions::{DescriptionConfig, DescriptionVector, MAX_TOKENS};
 use crate::encoder::LayerSet;
 use crate::error::Result;
 use crate::heads::label_attention::select;
@@ -58,7 +58,7 @@ propagating! {
         /// Put the names of ancestors before each description.
         path: bool = false,
         /// Tokens of a description at most.
-        max_tokens: usize = 32,
+        max_tokens: usize = MAX_TOKENS,
         /// The vector of a description: `cls` or `mean`.
         vector: DescriptionVector = DescriptionVector::default(),
     }

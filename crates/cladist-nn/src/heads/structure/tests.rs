@@ -163,7 +163,10 @@ fn heads_for_some_labels_answer_as_heads_for_all() {
                 }
             }
             expected /= (toy.gold.len() * only.len()) as f64;
-            let loss = head.objective(&input, &toy.gold, &Moment { epoch: 0.0, seed: None }).values()[0].1;
+            let loss = head
+                .objective(&input, &toy.gold, &Moment { epoch: 0.0, thawed: 0.0, seed: None })
+                .values()[0]
+                .1;
             assert!((loss - expected).abs() < 1e-5, "{config:?}: {loss} {expected}");
             for (document, row) in head.score(&input, None).iter().enumerate() {
                 assert!(row.iter().map(|(label, _)| label).eq(&only), "{config:?}");

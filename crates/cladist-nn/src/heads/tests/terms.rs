@@ -198,7 +198,7 @@ fn its_loss_is_the_sum_of_its_terms_each_with_its_weight() {
         let weights = head.label_vectors().filter(|_| whole);
         let expected = Batch { design: &model.design, toy: &toy, logits, weights }.expected();
         // Without a seed nothing is dropped, so measuring twice gives the same.
-        let objective = || head.objective(&input, &toy.gold, &Moment { epoch: 0.0, seed: None });
+        let objective = || head.objective(&input, &toy.gold, &Moment { epoch: 0.0, thawed: 0.0, seed: None });
         let terms = objective().terms();
         assert_eq!(terms, objective().terms(), "{name}");
         let names = |name: &str| terms.iter().filter(|term| term.0 == name).count();

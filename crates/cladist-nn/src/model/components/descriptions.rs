@@ -6,7 +6,7 @@ use cladist_core::Cancel;
 use cladist_core::bundle::Writer;
 
 use super::{Component, Ground, Lent, Origin};
-use crate::descriptions::Descriptions;
+use crate::descriptions::{Cut, Descriptions};
 use crate::encoder::PackedWeights;
 use crate::error::Result;
 use crate::heads::{HeadContext, LabelStates};
@@ -21,6 +21,8 @@ pub(crate) struct Described {
     states: Option<LabelStates>,
     /// Vectors that a new head starts from, until it is built.
     start: Option<Tensor<2>>,
+    /// Those that are cut, if any are.
+    pub(crate) cut: Option<Cut>,
 }
 
 impl Described {
@@ -37,6 +39,7 @@ impl Component for Described {
         let Some(config) = ground.design.head.describes() else { return Ok(()) };
         let Ground { taxonomy, tokenizer, encoder, cancel, .. } = *ground;
         let read = Descriptions::new(&config, taxonomy, tokenizer, encoder, cancel)?;
+        self.cut = read.cut();
         if !config.at_start_only {
             self.descriptions = Some(read);
         } else if let Origin::New { .. } = origin {

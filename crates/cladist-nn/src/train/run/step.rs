@@ -78,7 +78,8 @@ impl Trainer<'_> {
         let (step, epoch) = (self.progress.step, self.progress.epoch);
         let seed = seeds::of_batch(self.plan.config.seed, step + 1, n as u64);
         let seed = seeds::of_rank(seed, self.exchange.rank());
-        let moment = Moment { epoch: self.epochs.learnt(epoch, self.progress.in_epoch), seed: Some(seed) };
+        let learnt = self.epochs.learnt(epoch, self.progress.in_epoch);
+        let moment = Moment { epoch: learnt, thawed: self.epochs.thawed(learnt), seed: Some(seed) };
         let examples = self.source.fetch(part)?;
         let sequences: Vec<&Sequence> = examples.iter().map(|example| &*example.sequence).collect();
         let tokens = TokenBatch::new(&sequences);
