@@ -281,9 +281,11 @@ impl Listed {
         rows.iter().map(groups).collect()
     }
 
-    /// The best groups by their logits, those first that must be among them.
+    /// The best groups by their logits, those first that must be among them. Half as many others as would be without these
+    /// are there in any case.
     fn best(&self, logits: &[f32], first: &[u32]) -> Vec<u32> {
-        let n = self.shortlist.config.top_groups.min(logits.len());
+        let most = self.shortlist.config.top_groups;
+        let n = most.max(first.len() + most.div_ceil(2)).min(logits.len());
         let mut ranked: Vec<(bool, f32, u32)> = (logits.iter().zip(0..))
             .map(|(&logit, group)| (first.binary_search(&group).is_err(), logit, group))
             .collect();
@@ -300,6 +302,9 @@ impl Listed {
 
     /// Rows for a batch, ascending: those of gold labels; of the best groups, first of each document's best, then of its
     /// second, and so on while there is room; and, in training, of labels at random.
+    ///
+    /// Half of the room is for groups without a gold label of their document: labels that the matcher takes for gold and that
+    /// are not are what there is most to learn from, and a batch has so many gold groups that these alone would fill it.
     pub(crate) fn pick(&self, groups: Option<&Tensor<2>>, gold: &[Vec<u32>], seed: Option<u64>) -> Vec<u32> {
         let Shortlist { partition, config: ShortlistConfig { random, size, .. } } = &*self.shortlist;
         let n_rows = partition.n_rows() as u32;
@@ -317,20 +322,22 @@ impl Listed {
         let mut picked: Vec<u32> = gold.concat();
         picked.sort_unstable();
         picked.dedup();
+        let n_gold = |n: usize| gold_groups.get(n).map_or(0, Vec::len).min(best[n].len());
+        let of_gold: Vec<&[u32]> = (0..n_documents).map(|n| &best[n][..n_gold(n)]).collect();
+        let mined: Vec<&[u32]> = (0..n_documents).map(|n| &best[n][n_gold(n)..]).collect();
         // Where something is learnt, memory is bounded; else every document has what it would be scored by.
         let (random, size) = seed.map_or((0, usize::MAX), |_| (*random, size.saturating_sub(*random)));
+        let half = picked.len() + size.saturating_sub(picked.len()) / 2;
         let mut chosen = vec![false; n_groups];
-        let ranks = best.iter().map(Vec::len).max().unwrap_or(0);
-        'full: for rank in 0..ranks {
-            for group in best.iter().filter_map(|best| best.get(rank)) {
-                let rows = partition.rows(*group as usize);
-                if std::mem::replace(&mut chosen[*group as usize], true) {
-                    continue;
+        // What either kind leaves free, the other has.
+        for (lists, size) in [(&mined, half), (&of_gold, size), (&mined, size)] {
+            let ranks = lists.iter().map(|list| list.len()).max().unwrap_or(0);
+            for &group in (0..ranks).flat_map(|rank| lists.iter().filter_map(move |list| list.get(rank))) {
+                let rows = partition.rows(group as usize);
+                if !chosen[group as usize] && picked.len() + rows.len() <= size {
+                    chosen[group as usize] = true;
+                    picked.extend(rows.start as u32..rows.end as u32);
                 }
-                if picked.len() + rows.len() > size {
-                    break 'full;
-                }
-                picked.extend(rows.start as u32..rows.end as u32);
             }
         }
         if let Some(seed) = seed.filter(|_| n_rows > 0) {

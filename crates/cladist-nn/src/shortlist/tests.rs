@@ -162,6 +162,24 @@ fn scores_are_of_the_best_groups_and_count_how_good_these_are() {
 }
 
 #[test]
+fn a_step_learns_from_groups_that_the_matcher_takes_for_gold() {
+    let toy = Toy::new(Task::MultiLabel);
+    let config = ShortlistConfig { top_groups: 2, size: 7, ..few() };
+    let model = toy.model(listed(config), 1);
+    let listed = model.listed().unwrap();
+    assert_eq!(model.n_groups(), Some(4));
+    // Two documents with a gold label in each of three groups: these alone would fill the room.
+    let gold: Vec<Vec<u32>> = vec![[0, 1, 2].map(|group| listed.group(group).start).to_vec(); 2];
+    let logits = Tensor::from_data([[0.0f32, 0.0, 0.0, 9.0], [0.0, 0.0, 0.0, 9.0]], &Device::flex());
+    let rows = |seed| listed.pick(Some(&logits), &gold, seed);
+    for row in listed.group(3).chain(gold.concat()) {
+        assert!(rows(Some(1)).contains(&row), "{row}: {:?}", rows(Some(1)));
+    }
+    assert!(rows(Some(1)).len() <= 7);
+    assert_eq!(rows(None).len(), 8, "what is not learnt from has no limit");
+}
+
+#[test]
 fn a_step_changes_the_rows_it_looks_at_and_no_other() {
     let toy = Toy::new(Task::MultiLabel);
     let few = ShortlistConfig { size: 1, ..few() };
