@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use fit::{Fitted, MixedConfig, fit};
+pub use fit::{Fitted, MemberScores, MixedConfig, fit};
 
 use crate::classifier::{Classifier, Request};
 use crate::document::Document;

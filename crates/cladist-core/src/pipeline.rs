@@ -6,6 +6,7 @@ use crate::calibrate::Calibration;
 use crate::classifier::{Classifier, LabelSequence, Request};
 use crate::document::Document;
 use crate::error::Result;
+use crate::mixed::MemberScores;
 use crate::scores::Scores;
 use crate::taxonomy::Taxonomy;
 use crate::text::normalise::Normalise;
@@ -35,6 +36,16 @@ impl Pipeline {
     #[must_use]
     pub fn new(model: Arc<dyn Classifier>, normalise: Normalise) -> Self {
         Self { normalise, model, calibration: Calibration::default() }
+    }
+
+    /// As a member of an ensemble.
+    #[must_use]
+    pub fn member(&self, scores: MemberScores) -> Self {
+        let calibration = match scores {
+            MemberScores::Calibrated => self.calibration.clone(),
+            MemberScores::Raw => Calibration::default(),
+        };
+        Self { calibration, ..Self::new(Arc::clone(&self.model), self.normalise) }
     }
 }
 

@@ -18,6 +18,8 @@ const ROUNDS: usize = 50;
 pub struct MixedConfig {
     /// Run folders or bundles of the members.
     pub members: Vec<String>,
+    /// What members give: their `calibrated` probabilities, or `raw` ones, as published.
+    pub scores: MemberScores,
     /// What weights maximise on dev: `micro-f1` or `macro-f1`.
     pub objective: Objective,
     /// Steps of the grid between 0 and 1.
@@ -28,10 +30,22 @@ pub struct MixedConfig {
     pub by_frequency: bool,
 }
 
+/// What members of an ensemble give.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemberScores {
+    /// Probabilities by each member's own calibration, so that they mean the same.
+    #[default]
+    Calibrated,
+    /// What the models say before calibration.
+    Raw,
+}
+
 impl Default for MixedConfig {
     fn default() -> Self {
         Self {
             members: Vec::new(),
+            scores: MemberScores::default(),
             objective: Objective::MicroF1,
             steps: 20,
             threshold: 0.5,

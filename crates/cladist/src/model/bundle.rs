@@ -111,7 +111,10 @@ pub(super) fn load(
                 return Err(BundleError::content(path, "weights for other members or labels").into());
             }
             let members = (0..mixed.members.len())
-                .map(|n| Ok(Arc::new(load(&folder.join(member(n)), options, &[], None)?.pipeline) as _))
+                .map(|n| {
+                    let parts = load(&folder.join(member(n)), options, &[], None)?;
+                    Ok(Arc::new(parts.pipeline.member(mixed.scores)) as _)
+                })
                 .collect::<Result<_>>()?;
             Arc::new(Mixed::new(members, taxonomy)?.with_weights(weights)?)
         }

@@ -116,7 +116,8 @@ fn weigh(
     let dev = dev.ok_or(Error::NoSplit { split: SplitName::Dev, purpose: "to fit ensemble weights on" })?;
     let counts = LabelCounts::of(&train.gold, corpus.taxonomy.n_labels());
     let features = members.iter().any(|member| member.trained_on().features);
-    let classifiers = members.iter().map(|member| Arc::new(member.clone()) as Arc<dyn Classifier>);
+    let member = |model: &Model| Arc::new(model.pipeline().member(recipe.scores)) as Arc<dyn Classifier>;
+    let classifiers = members.iter().map(member);
     let mixed = Mixed::new(classifiers.collect(), corpus.taxonomy.clone())?;
     let metrics = &config.common.metrics;
     let even = if recipe.by_frequency {

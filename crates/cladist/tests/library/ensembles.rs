@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cladist::config::{Layers, Recipe, Refit};
 use cladist::core::calibrate::Objective;
 use cladist::core::text::normalise::Normalise;
+use cladist::core::{Classifier, Request, Scores};
 use cladist::corpus::{Corpus, Split};
 use cladist::{Error, EvaluateOptions, Model, OpenOptions, RunConfig, Training};
 
@@ -34,6 +35,45 @@ fn member(place: &Path, name: &str, corpus: &Corpus, set: &[&str]) -> PathBuf {
 fn mixed(members: &[PathBuf], set: &[&str]) -> cladist::Result<RunConfig> {
     let set = set.iter().map(|&text| text.to_owned()).collect();
     Layers { set, members: members.to_vec(), ..Layers::of_head("mixed") }.resolve()
+}
+
+#[test]
+fn members_give_raw_probabilities_if_they_are_asked_to() {
+    let (place, corpus) = (tempfile::tempdir().unwrap(), numbered());
+    let platt = &["calibrate.method=platt"][..];
+    let members =
+        [member(place.path(), "a", &corpus, platt), member(place.path(), "b", &corpus, &["linear.c=9"])];
+    let request = Request::default();
+    let documents = &corpus.dev.as_ref().unwrap().documents;
+    let raw: Vec<Scores> = members
+        .iter()
+        .map(|path| {
+            let model = Model::open(path, &OpenOptions::default()).unwrap();
+            model.pipeline().model.score(documents, &request).unwrap()
+        })
+        .collect();
+    for (scores, same) in [("raw", true), ("calibrated", false)] {
+        let set = [&format!("mixed.scores={scores}"), "calibrate.method=none", "thresholds=fixed"];
+        let out = place.path().join(scores);
+        let config = mixed(&members, &set).unwrap();
+        let run = Training::new(config).corpus(corpus.clone()).out(&out).run().unwrap();
+        // As it was trained, and as the bundle is read.
+        let weights: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(out.join("bundle/weights.json")).unwrap()).unwrap();
+        let weight = |n: usize| weights["weights"][0][n].as_f64().unwrap();
+        let model = run.open(&OpenOptions::default()).unwrap();
+        let found = model.score(documents, &request).unwrap();
+        let close = (0..documents.len()).all(|n| {
+            found.row(n).iter().all(|&(label, score)| {
+                let of = |scores: &Scores| {
+                    scores.row(n).iter().find(|(other, _)| *other == label).map_or(0.0, |&(_, score)| score)
+                };
+                let expected = weight(0) * f64::from(of(&raw[0])) + weight(1) * f64::from(of(&raw[1]));
+                (f64::from(score) - expected).abs() < 1e-6
+            })
+        });
+        assert_eq!(close, same, "{scores}");
+    }
 }
 
 #[test]
