@@ -3,9 +3,9 @@
 mod layers;
 mod text;
 
-use cladist_core::calibrate::{CalibrateConfig, FitThresholds};
+use cladist_core::calibrate::{CalibrateConfig, FitThresholds, Method};
 use cladist_core::corpus::{Ancestors, DataConfig};
-use cladist_core::decode::{DecodeConfig, Rule};
+use cladist_core::decode::{DecodeConfig, Rule, Thresholds};
 use cladist_core::linear::{LinearConfig, LinearRecipe, LinearTrain, RankerConfig};
 use cladist_core::metrics::MetricOptions;
 use cladist_core::mixed::MixedConfig;
@@ -52,6 +52,9 @@ pub enum ThresholdSource {
     /// As `decode.threshold` says.
     Fixed,
 }
+
+/// Labels of a set have scores above this.
+pub(crate) const SET: f32 = 0.5;
 
 /// Settings of a run: what every head shares, and what its family needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -335,7 +338,17 @@ impl RunConfig {
                 recipe.head.settle_pool(EncoderSource::parse(&recipe.encoder)?.pooling()?);
             }
         }
+        if config.answers_sets() && config.common.thresholds == ThresholdSource::Fitted {
+            config.common.thresholds = ThresholdSource::Fixed;
+            config.common.decode.threshold = Thresholds::One(SET);
+            config.common.calibrate.method = Method::None;
+        }
         Ok(config)
+    }
+
+    /// Whether the head answers with sets of labels, which no calibration and no threshold may change.
+    pub(crate) fn answers_sets(&self) -> bool {
+        matches!(&self.recipe, Recipe::Neural(recipe) if recipe.head.answers_sets())
     }
 
     /// Checks what types cannot.

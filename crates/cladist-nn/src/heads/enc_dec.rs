@@ -12,7 +12,7 @@ use cladist_core::text::tfidf::SparseRow;
 use rand_chacha::ChaCha8Rng;
 
 pub use super::label_sequence::LabelSequencer;
-use super::label_sequence::{Emit, Emitter, Memory, State, emitting};
+use super::label_sequence::{Emit, Emitter, Memory, ScoresFrom, State, emitting};
 use super::settings::check_recurrent;
 use super::{HeadConfig, HeadContext};
 use crate::blocks::{Bidirectional, Cell, Linear, Matrix, Recurrence};
@@ -51,6 +51,10 @@ pub struct EncDec {
 
 impl HeadConfig for EncDecConfig {
     type Head = LabelSequencer;
+
+    fn answers_sets(&self) -> bool {
+        self.scores == ScoresFrom::Beam
+    }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelSequencer> {
         check_recurrent("enc-dec.hidden", self.hidden)?;

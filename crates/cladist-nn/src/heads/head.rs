@@ -69,6 +69,11 @@ pub trait HeadConfig: Serialize + DeserializeOwned + Default {
     fn knows_new_labels(&self) -> bool {
         false
     }
+    /// Whether it answers with a set of labels, such as the best sequence of a search: labels above 0.5 are in it. Such scores
+    /// are no probabilities to calibrate or to fit thresholds to.
+    fn answers_sets(&self) -> bool {
+        false
+    }
     /// Fills in settings that follow from the number of epochs.
     fn settle(&mut self, _epochs: usize) {}
     /// Fills in settings that follow from how many labels the whole taxonomy has, if there is a head for each of several branches.

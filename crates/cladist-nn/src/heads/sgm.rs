@@ -14,7 +14,7 @@ use cladist_core::text::tfidf::SparseRow;
 use rand_chacha::ChaCha8Rng;
 
 pub use super::label_sequence::LabelSequencer;
-use super::label_sequence::{Emit, Emitter, Memory, State, emitting};
+use super::label_sequence::{Emit, Emitter, Memory, ScoresFrom, State, emitting};
 use super::settings::{check_rates, check_recurrent, setting};
 use super::{HeadConfig, HeadContext};
 use crate::blocks::{Bidirectional, Cell, Linear, Matrix, Recurrence, dropout};
@@ -62,6 +62,10 @@ pub struct Sgm {
 
 impl HeadConfig for SgmConfig {
     type Head = LabelSequencer;
+
+    fn answers_sets(&self) -> bool {
+        self.scores == ScoresFrom::Beam
+    }
 
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelSequencer> {
         check_recurrent("sgm.hidden", self.hidden)?;

@@ -92,6 +92,12 @@ macro_rules! heads {
                 match self { $(Self::$variant(config) => config.knows_new_labels(),)+ }
             }
 
+            /// See [`HeadConfig::answers_sets`].
+            #[must_use]
+            pub fn answers_sets(&self) -> bool {
+                match self { $(Self::$variant(config) => config.answers_sets(),)+ }
+            }
+
             /// See [`HeadConfig::settle`].
             pub fn settle(&mut self, epochs: usize) {
                 match self { $(Self::$variant(config) => config.settle(epochs),)+ }

@@ -16,7 +16,7 @@ use cladist_nn::device;
 use cladist_nn::model::NeuralModel;
 
 use super::{OpenOptions, Parts, TrainedOn};
-use crate::config::{Recipe, RunConfig};
+use crate::config::{Recipe, RunConfig, SET};
 use crate::error::{Error, Result};
 use crate::folders::{self, KIND};
 use crate::settings::Settings;
@@ -70,6 +70,7 @@ pub(super) fn load(
     bundle::verify(folder, KIND)?;
     options.cancel.check()?;
     let mut settings = Settings::read(&folder.join(folders::CONFIG))?;
+    let answered_sets = !changes.is_empty() && settings.clone().resolve::<RunConfig>()?.answers_sets();
     for change in changes {
         settings.set_argument(change)?;
     }
@@ -83,7 +84,7 @@ pub(super) fn load(
     let mut taxonomy =
         from_json(&bytes).map_err(|problems| Error::from(BundleError::content_by(path, problems)))?;
     let mut counts = LabelCounts::read(&folder.join("label_counts.json"), &taxonomy)?;
-    let thresholds = Thresholds::read(&folder.join("thresholds.json"), &taxonomy)?;
+    let mut thresholds = Thresholds::read(&folder.join("thresholds.json"), &taxonomy)?;
     if let Some(extend) = extend {
         let knows = matches!(&config.recipe, Recipe::Neural(recipe) if recipe.knows_new_labels());
         if !knows {
@@ -93,7 +94,11 @@ pub(super) fn load(
         counts = counts.moved(&taxonomy, &wider);
         taxonomy = wider;
     }
-    let calibration = Calibration::read(&folder.join("calibration.json"))?;
+    let mut calibration = Calibration::read(&folder.join("calibration.json"))?;
+    if !changes.is_empty() && config.answers_sets() && !answered_sets {
+        // Both were fitted to other scores: what a search found would vanish below them.
+        (calibration, thresholds) = (Calibration::default(), Thresholds::One(SET));
+    }
     let training: TrainedOn = bundle::read_json(&folder.join("training.json"))?;
     let (mut network, mut linear) = (None, None);
     let model: Arc<dyn Classifier> = match &config.recipe {

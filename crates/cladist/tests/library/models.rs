@@ -3,10 +3,10 @@ use std::path::Path;
 use cladist::corpus::SplitName;
 use cladist::{
     DecodeOptions, Document, Error, ErrorKind, EvaluateOptions, ExplainOptions, Model, OpenOptions,
-    PredictOptions,
+    PredictOptions, Training,
 };
 
-use crate::support::{documents, small_network, split, svm};
+use crate::support::{corpus, documents, settings, small_network, split, svm};
 
 fn labels(model: &Model, options: &DecodeOptions) -> Vec<String> {
     let options = PredictOptions { decode: options.clone(), ..PredictOptions::default() };
@@ -216,4 +216,35 @@ fn opening_stops_when_it_is_asked_to() {
     let options = OpenOptions::default();
     options.cancel.cancel();
     assert_eq!(Model::open(model.path(), &options).unwrap_err().kind(), ErrorKind::Cancelled);
+}
+
+#[test]
+fn what_a_search_found_is_what_is_predicted() {
+    let place = tempfile::tempdir().unwrap();
+    let shared = ["encoder=scratch:tiny", "train.epochs=3", "train.batch_size=8"];
+    let beam = ["label-sequence.scores=beam", "label-sequence.beam=4"];
+    let train = |name: &str, set: &[&str]| {
+        let config = settings("label-sequence", &[&shared[..], set].concat());
+        Training::new(config).corpus(corpus()).out(place.path().join(name)).run().unwrap()
+    };
+    let set = beam.iter().map(|&text| text.to_owned()).collect();
+    // A search that is turned on after calibration and thresholds were fitted to other scores, and one from the start.
+    let widened = OpenOptions { set, ..OpenOptions::default() };
+    let steps = train("steps", &[]);
+    let fitted = steps.open(&OpenOptions::default()).unwrap();
+    assert!(!fitted.pipeline().calibration.is_identity());
+    let models = [steps.open(&widened).unwrap(), train("beam", &beam).open(&OpenOptions::default()).unwrap()];
+    let documents = split(SplitName::Test, 3).documents;
+    for model in models {
+        assert!(model.pipeline().calibration.is_identity());
+        let options = PredictOptions { sequences: Some(1), ..PredictOptions::default() };
+        for answer in model.predict(&documents, &options).unwrap() {
+            let mut labels: Vec<&str> = answer.labels.iter().map(|label| label.id.as_str()).collect();
+            let mut found: Vec<&str> =
+                answer.sequences.as_ref().unwrap()[0].labels.iter().map(String::as_str).collect();
+            labels.sort_unstable();
+            found.sort_unstable();
+            assert_eq!(labels, found, "{answer:?}");
+        }
+    }
 }

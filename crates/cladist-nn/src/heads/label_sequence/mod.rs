@@ -69,6 +69,10 @@ emitting! {
 impl HeadConfig for LabelSequenceConfig {
     type Head = LabelSequencer;
 
+    fn answers_sets(&self) -> bool {
+        self.scores == ScoresFrom::Beam
+    }
+
     fn build(&self, context: &HeadContext<'_>) -> Result<LabelSequencer> {
         let emission = self.emission()?;
         if context.n_layers == 0 {
