@@ -100,7 +100,7 @@ impl FieldArgs {
 /// How scores become label sets; unset flags keep what was fitted in training.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct DecodeArgs {
-    /// At most this many labels per document
+    /// The best K labels per document, whatever their probability; with --threshold, at most K
     #[arg(long, short = 'k', visible_alias = "limit", value_name = "K")]
     pub top_k: Option<usize>,
     /// Only labels with a probability above this
